@@ -1,0 +1,1 @@
+"""Agents: how each is started, and how its stream reads. No agent decides quality."""

@@ -1,0 +1,95 @@
+"""The protocol of an agent adapter, and the values that pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.sandbox.spec import HOME, WORKSPACE, Mount
+
+
+class AgentUnavailable(Exception):
+    """The agent cannot run here; the message says what is missing and how to get it."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """An installed agent: its version as it prints it, and the read-only mounts it needs."""
+
+    version: str
+    mounts: tuple[Mount, ...] = ()
+
+
+@dataclass(frozen=True)
+class SessionInput:
+    """All that an agent is told of one session.
+
+    ``prompt`` is verbatim. ``base_url`` and ``key`` reach the gateway; both none where the agent has no model.
+    ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths in
+    the sandbox, ``session_id`` a UUID. ``timeout`` is in seconds.
+    """
+
+    prompt: str
+    model: str
+    session_id: str
+    timeout: float
+    base_url: str | None = None
+    key: str | None = None
+    skill: str | None = None
+    deny: tuple[str, ...] = ()
+    effort: str | None = None
+    workspace: str = WORKSPACE
+    home: str = HOME
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How to start it: argv, environment, standard input, and files to place in the private home."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+SkillSupport = Literal["native", "file", "none"]
+
+
+class Agent(Protocol):
+    """One agent: one file, one class.
+
+    Attributes:
+        name: what stands before the colon of a subject.
+        uses_model: whether a gateway session is opened for it.
+        skills: ``native`` (it has a Skill tool), ``file`` (it is told which file to read), ``none``.
+    """
+
+    name: str
+    uses_model: bool
+    skills: SkillSupport
+
+    def find(self, model: str, directory: Path) -> Runtime:
+        """Find the agent on this machine.
+
+        Args:
+            model: what follows the subject's colon (for ``command`` the script, relative to ``directory``).
+            directory: where pytest was started.
+
+        Raises:
+            AgentUnavailable: with the remedy.
+        """
+        ...
+
+    def invocation(self, session: SessionInput) -> Invocation:
+        """Say how one session is started."""
+        ...
+
+    def read(self, stdout: bytes, exit_status: int | None) -> Transcript:
+        """Read the captured stream into the common one, to the end of file.
+
+        ``exit_status`` is none when the session was ended from outside.
+        """
+        ...

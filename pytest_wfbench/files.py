@@ -1,0 +1,110 @@
+"""The one way to read an untrusted file and the one way to write a file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+class UnsafeFile(Exception):
+    """A file that must not be trusted: not regular, behind a link, too large, or changing while read."""
+
+
+def read_untrusted(root: Path, relative: str | os.PathLike[str], limit: int) -> bytes:
+    """Return the bytes of ``root/relative`` without following any link below ``root``.
+
+    Args:
+        root: a directory the caller trusts; links in *its own* path are resolved.
+        relative: a path inside it; absolute paths and ``..`` are refused.
+        limit: the most bytes the file may have.
+
+    Raises:
+        UnsafeFile: for anything but a stable regular file of at most ``limit`` bytes.
+        FileNotFoundError: when there is no such file.
+    """
+    parts = Path(relative).parts
+    if not parts or Path(relative).is_absolute() or ".." in parts:
+        raise UnsafeFile(f"{relative}: the path leaves its root")
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for index, part in enumerate(parts):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            if index < len(parts) - 1:
+                flags |= os.O_DIRECTORY
+            inner = _open_inside(descriptor, part, flags, relative)
+            os.close(descriptor)
+            descriptor = inner
+        return _read_stable(descriptor, relative, limit)
+    finally:
+        os.close(descriptor)
+
+
+def _open_inside(directory: int, name: str, flags: int, shown: object) -> int:
+    try:
+        return os.open(name, flags, dir_fd=directory)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise UnsafeFile(f"{shown}: a link or a file stands in the path") from error
+        raise
+
+
+def _read_stable(descriptor: int, shown: object, limit: int) -> bytes:
+    before = os.fstat(descriptor)
+    if not stat.S_ISREG(before.st_mode):
+        raise UnsafeFile(f"{shown}: not a regular file")
+    if before.st_size > limit:
+        raise UnsafeFile(f"{shown}: {before.st_size} bytes, more than the {limit} allowed")
+    chunks: list[bytes] = []
+    read = 0
+    while chunk := os.read(descriptor, 1 << 20):
+        read += len(chunk)
+        if read > limit:
+            raise UnsafeFile(f"{shown}: more than the {limit} bytes allowed")
+        chunks.append(chunk)
+    after = os.fstat(descriptor)
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or read != after.st_size:
+        raise UnsafeFile(f"{shown}: changed while it was read")
+    return b"".join(chunks)
+
+
+def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
+    """Replace ``path`` by ``data``: a reader sees the old bytes or the new ones, never a part.
+
+    The bytes are fsynced before the rename, and the directory after it.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    staged = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(raw)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(staged, path)
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line and fsync it. A torn earlier line is closed first, so that it spoils no other."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "ab") as stream:
+        end = os.fstat(descriptor).st_size
+        torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+        stream.write((b"\n" if torn else b"") + line.encode() + b"\n")
+        stream.flush()
+        os.fsync(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""One road to the model, and the meter on it."""

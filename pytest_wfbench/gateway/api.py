@@ -1,0 +1,123 @@
+"""What the harness asks of a gateway and what it is told: values that travel over the control socket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Wire = Literal["anthropic-messages", "openai-responses", "openai-chat", "litellm"]
+EventStatus = Literal["success", "failure", "cancelled", "cut"]
+
+
+class Message(BaseModel):
+    """Base of everything on the control socket and in ``usage.jsonl``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Claims(Message):
+    """What a client said of itself; never believed."""
+
+    session_id: str | None = None
+    agent_id: str | None = None
+
+
+class Event(Message):
+    """One upstream request, written when it ended. Times are UTC, ISO 8601; ``ttft_ms`` in milliseconds."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["generate", "count"] = "generate"
+    sweep_id: str
+    cell_id: str
+    session: str
+    call_id: str
+    attempt: int = 1
+    status: EventStatus
+    requested_model: str | None = None
+    answered_model: str | None = None
+    provider: str | None = None
+    wire: Wire
+    response_id: str | None = None
+    started_at: str
+    completed_at: str
+    ttft_ms: float | None = None
+    http_status: int | None = None
+    error_class: str | None = None
+    error_message: str | None = None
+    claims: Claims = Claims()
+    usage_source: Literal["wire", "litellm"] = "wire"
+    native_usage: dict[str, Any] | None = None
+
+
+class Labels(Message):
+    """Who speaks on a session's socket: what a cassette matches on. ``run`` counts from 1."""
+
+    task: str
+    variation: int = 0
+    arm: str
+    session: str
+    run: int
+    agent: str
+
+
+class Route(Message):
+    """Where a requested model goes.
+
+    ``model`` is what the subject names (``replay/demo``, ``anthropic/…``). For a replay ``cassettes`` is the directory
+    of its scripts, which say which model and provider answer.
+    """
+
+    model: str
+    cassettes: Path | None = None
+
+
+class OpenRequest(Message):
+    """Opens a socket for one session of one cell. ``seconds`` is the life of its key, ``max_cost`` in USD."""
+
+    cell_id: str
+    labels: Labels
+    models: tuple[str, ...]
+    seconds: float
+    max_cost: float | None = None
+    provider_tools: tuple[str, ...] = ()
+
+
+class Door(Message):
+    """A session's own socket, and the key that is valid on it alone."""
+
+    cell_id: str
+    session: str
+    socket: Path
+    key: str
+
+
+class SessionUsage(Message):
+    """All that passed a door: the events that ended, and calls that were still open after the drain.
+
+    ``waiting`` says that an upstream request was open when the close was asked for; ``dropped_keys`` counts body keys
+    that the filter removed; ``refused`` counts requests that were answered 4xx by the door itself.
+    """
+
+    events: tuple[Event, ...] = ()
+    open_calls: int = 0
+    waiting: bool = False
+    refused: int = 0
+    dropped_keys: dict[str, int] = Field(default_factory=dict)
+
+
+class GatewayLost(Exception):
+    """The gateway does not answer: it died or was stopped. The message holds the tail of its log."""
+
+
+class GatewayClient(Protocol):
+    """The control side of a running gateway."""
+
+    def open(self, request: OpenRequest) -> Door:
+        """Open a door. Raises GatewayLost."""
+        ...
+
+    def close(self, door: Door) -> SessionUsage:
+        """Refuse new calls, wait at most 10 s for the open ones, remove the socket. Raises GatewayLost."""
+        ...

@@ -1,0 +1,1 @@
+"""What is to be run: frozen models of tasks, arms, subjects and cells, and the loader that proves them."""

@@ -1,0 +1,41 @@
+"""Agent and model, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REPLAY = "replay/"
+
+
+class BadSubject(ValueError):
+    """A subject that does not read ``AGENT:MODEL``."""
+
+
+@dataclass(frozen=True, order=True)
+class Subject:
+    """An agent's name and what follows its colon: a LiteLLM model id, ``replay/<cassette>`` or a script's path."""
+
+    agent: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.agent}:{self.model}"
+
+    @property
+    def cassette(self) -> str | None:
+        """The cassette's name where the model is replayed, else none."""
+        return self.model.removeprefix(REPLAY) if self.model.startswith(REPLAY) else None
+
+
+def parse_subject(text: str) -> Subject:
+    """Read ``AGENT:MODEL``.
+
+    Raises:
+        BadSubject: when a part is missing or the text holds white space or control characters.
+    """
+    agent, colon, model = text.partition(":")
+    if not colon or not agent or not model:
+        raise BadSubject(f"{text!r} is not a subject: write AGENT:MODEL, for example mini:replay/demo")
+    if any(character.isspace() or not character.isprintable() for character in text):
+        raise BadSubject(f"{text!r} is not a subject: it holds white space or control characters")
+    return Subject(agent, model)

@@ -1,0 +1,1 @@
+"""Processes and namespaces: the one way to run a command, in bubblewrap or, unsafely, on the host."""

@@ -1,0 +1,129 @@
+"""What is to be run in a sandbox, and what came of it, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+TAIL = 64 * 1024
+STREAM = 64 * 1024 * 1024
+
+WORKSPACE = "/workspace"
+HOME = "/home/agent"
+GATEWAY_PORT = 4000
+
+SandboxName = Literal["bwrap", "host"]
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A host path at ``target``, read-only unless ``writable``."""
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Layers stacked at ``target``, lowest first.
+
+    ``rw`` needs ``upper`` and ``work`` (same file system, empty at first use; an upper is mounted by one sandbox at a
+    time); ``ro`` merges read-only; ``tmp`` has a throw-away upper that dies with the sandbox.
+    """
+
+    lowers: tuple[Path, ...]
+    target: str
+    mode: Literal["rw", "ro", "tmp"]
+    upper: Path | None = None
+    work: Path | None = None
+
+
+@dataclass(frozen=True)
+class Tmpfs:
+    """An empty private directory at ``target``, bounded to ``size`` bytes."""
+
+    target: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Data:
+    """Bytes as a file at ``target``, read-only, without a path on the host."""
+
+    target: str
+    data: bytes
+    mode: int = 0o444
+
+
+Mount = Bind | Overlay | Tmpfs | Data
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the processes of one sandbox may use: bytes and a number."""
+
+    memory: int = 8 << 30
+    processes: int = 512
+    file_size: int = 1 << 30
+    disk: int = 4 << 30
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command for a sandbox.
+
+    ``env`` is added to the pinned allowlist (it may override PATH and HOME). ``gateway`` is the unix socket of the
+    session's door: only with it does a relay listen on ``127.0.0.1:GATEWAY_PORT`` of the sandbox. ``timeout`` is in
+    seconds. ``stdout_limit`` bounds what is kept of standard output: the head if ``keep`` is ``whole`` (more than the
+    limit ends the command with limit ``output``), else the tail.
+    """
+
+    argv: tuple[str, ...]
+    mounts: tuple[Mount, ...]
+    timeout: float
+    cwd: str = WORKSPACE
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    gateway: Path | None = None
+    bounds: Bounds = Bounds()
+    stdout_limit: int = TAIL
+    keep: Literal["tail", "whole"] = "tail"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended. Exactly one of these is true: it never ``started``, it ``timed_out``, it has a ``status``.
+
+    ``status`` is the exit status, 128 + n for signal n. ``limit`` names a limit that ended it (``memory``, ``disk``,
+    ``processes``, ``output``). ``seconds`` is its wall clock; ``setup_seconds`` what the sandbox itself cost.
+    ``cancelled`` says that the harness ended it. ``leftovers`` says that processes outlived the command and were ended.
+    """
+
+    status: int | None
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    started: bool = True
+    timed_out: bool = False
+    cancelled: bool = False
+    leftovers: bool = False
+    limit: str | None = None
+    setup_seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran to its end and exited 0, leaving nothing behind."""
+        return self.status == 0 and not self.timed_out and self.limit is None and not self.cancelled
+
+
+class Sandbox(Protocol):
+    """Runs commands; one instance serves every cell of a process."""
+
+    name: SandboxName
+
+    def run(self, command: Command) -> Finished:
+        """Run one command to its end, its timeout or its limit, and leave nothing of it behind."""
+        ...
