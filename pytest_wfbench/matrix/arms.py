@@ -7,12 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from pytest_wfbench.matrix.task import Frozen, InsidePath, Seconds, TaskKind, Text, Texts, _items
+from pytest_wfbench.matrix.task import Frozen, InsidePath, Seconds, Slug, TaskKind, Text, Texts, _items
 
 PROMPT_FIELDS = frozenset({"task", "plan", "output"})
 SKILL_ROOT = ".claude/skills"
-
-SkillName = Annotated[str, Field(pattern=r"[a-z0-9][a-z0-9_.-]{0,79}\Z")]
 
 
 class SessionSpec(Frozen):
@@ -23,9 +21,9 @@ class SessionSpec(Frozen):
     seconds; none means the task's.
     """
 
-    name: SkillName
+    name: Slug
     prompt: Text = "{task}"
-    skill: SkillName | None = None
+    skill: Slug | None = None
     produces: InsidePath | None = None
     timeout: Seconds | None = None
 
@@ -47,14 +45,14 @@ class Tools(Frozen):
 class Arm(Frozen):
     """One way of working: its sessions, skills, tools, plugin and overlay."""
 
-    name: SkillName
+    name: Slug
     sessions: Annotated[tuple[SessionSpec, ...], BeforeValidator(_items)] = Field(min_length=1)
-    skills: Annotated[tuple[SkillName, ...], BeforeValidator(_items)] = ()
+    skills: Annotated[tuple[Slug, ...], BeforeValidator(_items)] = ()
     tools: Tools = Tools()
     mcp: Literal["inherit", "none"] = "inherit"
     plugin: bool = False
     overlay: bool = False
-    candidate_of: SkillName | None = None
+    candidate_of: Slug | None = None
     kinds: Annotated[tuple[TaskKind, ...], BeforeValidator(_items)] = ("implementation",)
     default: bool = False
 

@@ -58,10 +58,17 @@ def _text(value: str) -> str:
     return value
 
 
+def _slug(value: str) -> str:
+    if not SLUG.match(value):
+        raise ValueError("not a slug: use at most 80 of a-z, 0-9, _, . and -, starting with a letter or digit")
+    return value
+
+
 def _items(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+Slug = Annotated[str, AfterValidator(_slug)]
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Size = Annotated[int, BeforeValidator(_bytes)]
 InsidePath = Annotated[str, AfterValidator(_inside)]
@@ -131,7 +138,7 @@ class OracleSpec(Frozen):
 class Task(Frozen):
     """One problem. Fields are those of the case file; durations are in seconds, sizes in bytes."""
 
-    id: Annotated[str, Field(pattern=SLUG.pattern)]
+    id: Slug
     kind: TaskKind
     class_: Text | None = Field(None, alias="class")
     repo: Text | None = None

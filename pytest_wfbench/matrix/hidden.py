@@ -1,0 +1,138 @@
+"""The hidden files of a task: oracle, reference patches and the proof of which tests must run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from pytest_wfbench.digests import digest_tree
+from pytest_wfbench.files import UnsafeFile, read_untrusted
+from pytest_wfbench.matrix.task import OracleSpec, Task
+
+ORACLE_BYTES = 4 << 20
+PATCH_BYTES = 4 << 20
+EXPECT_SUFFIX = ".expect.json"
+ROOT_NAME = "oracles"
+
+
+class Captured(BaseModel):
+    """A named file as it was when it was read."""
+
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
+
+    name: str
+    data: bytes
+
+
+class Expectation(BaseModel):
+    """Which tests passed on the reference; bound to the oracle's bytes and command."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int = 1
+    oracle_digest: str
+    tests: Annotated[tuple[str, ...], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)]
+
+
+class HiddenFiles(BaseModel):
+    """Everything of a task that no sandbox may see before its time."""
+
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
+
+    oracle: tuple[Captured, ...] = ()
+    reference: Captured | None = None
+    reference_bad: tuple[Captured, ...] = ()
+    expected: Expectation | None = None
+
+    @property
+    def oracle_digest(self) -> str:
+        """Digest of the staged names and bytes."""
+        return digest_tree((entry.name, entry.data) for entry in self.oracle)
+
+
+@dataclass(frozen=True)
+class HiddenFault:
+    """A fault of a hidden file; ``path`` is where it is named in the task."""
+
+    path: tuple[str | int, ...]
+    message: str
+    remedy: str
+
+
+def find_oracle_root(case_file: Path, named: object) -> Path:
+    """Return the oracle root: as named by the case file, else the nearest ``oracles/`` beside it or above."""
+    if isinstance(named, str):
+        return (case_file.parent / Path(named).expanduser()).absolute()
+    for directory in case_file.absolute().parents:
+        if (directory / ROOT_NAME).is_dir():
+            return directory / ROOT_NAME
+        if (directory / ".git").exists():
+            break
+    return case_file.absolute().parent / ROOT_NAME
+
+
+def expectation_path(spec: OracleSpec) -> PurePosixPath:
+    """Return where the expectation of an oracle lies, relative to the oracle root."""
+    return PurePosixPath(spec.files[0].source).with_suffix(EXPECT_SUFFIX)
+
+
+def read_hidden(task: Task, root: Path) -> tuple[HiddenFiles, list[HiddenFault]]:
+    """Capture the hidden files of a task; a file that cannot be had is a fault and is left out."""
+    faults: list[HiddenFault] = []
+    oracle = tuple(_oracle_files(task, root, faults))
+    hidden = HiddenFiles(
+        oracle=oracle,
+        reference=_patch(root, task.reference, ("reference",), faults),
+        reference_bad=tuple(
+            patch
+            for index, name in enumerate(task.reference_bad)
+            if (patch := _patch(root, name, ("reference_bad", index), faults))
+        ),
+        expected=_expected(task.oracle, root, faults) if task.oracle else None,
+    )
+    if sum(len(entry.data) for entry in oracle) > ORACLE_BYTES:
+        faults.append(HiddenFault(("oracle", "files"), "more than 4 MiB together", "Make the oracle smaller"))
+    return hidden, faults
+
+
+def _oracle_files(task: Task, root: Path, faults: list[HiddenFault]) -> Iterator[Captured]:
+    for index, entry in enumerate(task.oracle.files if task.oracle else ()):
+        where = ("oracle", "files", index, "source")
+        if (data := _read(root, entry.source, ORACLE_BYTES, where, faults)) is not None:
+            yield Captured(name=entry.target, data=data)
+
+
+def _patch(root: Path, name: str | None, where: tuple[str | int, ...], faults: list[HiddenFault]) -> Captured | None:
+    data = _read(root, name, PATCH_BYTES, where, faults) if name else None
+    return Captured(name=name, data=data) if name and data is not None else None
+
+
+def _read(
+    root: Path, name: str, limit: int, where: tuple[str | int, ...], faults: list[HiddenFault]
+) -> bytes | None:
+    try:
+        return read_untrusted(root, name, limit)
+    except UnsafeFile as error:
+        faults.append(HiddenFault(where, str(error), f"Name a regular file below {root}, reached without a link"))
+    except FileNotFoundError:
+        faults.append(HiddenFault(where, f"{name}: no such file below {root}", "Add the file or mend the path"))
+    except OSError as error:
+        faults.append(HiddenFault(where, f"{name}: cannot be read: {error.strerror}", "Check its permissions"))
+    return None
+
+
+def _expected(spec: OracleSpec, root: Path, faults: list[HiddenFault]) -> Expectation | None:
+    name = str(expectation_path(spec))
+    try:
+        return Expectation.model_validate(json.loads(read_untrusted(root, name, ORACLE_BYTES)))
+    except FileNotFoundError:
+        return None
+    except (UnsafeFile, OSError, ValueError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        faults.append(HiddenFault(("oracle",), f"{name}: {reason}", "Run `wfbench check` to write it anew"))
+        return None

@@ -1,0 +1,173 @@
+"""``--wfbench-*`` and the ini, as one frozen value. Standard library only: every pytest start imports this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+PREFIX = "--wfbench-"
+
+Kind = Literal["text", "number", "fraction", "flag", "many", "names"]
+
+
+class BadOption(ValueError):
+    """An option whose value does not read; the message names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class OptionSpec:
+    """One option: its name without the prefix, how its text reads, what stands for "not given", and its help."""
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """The option as typed."""
+        return PREFIX + self.name
+
+    @property
+    def field(self) -> str:
+        """The field of ``Options``."""
+        return self.name.replace("-", "_")
+
+    @property
+    def ini(self) -> str:
+        """The ini name: the option's without dashes, underscores for hyphens."""
+        return "wfbench_" + self.field
+
+
+SPECS: tuple[OptionSpec, ...] = (
+    OptionSpec("arms", "names", None, "arms to run, comma-separated (default: those marked default)", "A,B"),
+    OptionSpec("runs", "number", 1, "repeats per cell key, numbered from 1", "N"),
+    OptionSpec("subject", "many", (), "AGENT:MODEL, repeatable (default: mini:replay/demo where it exists)", "S"),
+    OptionSpec("effort", "text", None, "reasoning effort, for agents that have one", "E"),
+    OptionSpec("arms-file", "text", None, "arms (default: arms.yaml beside the case file)", "FILE"),
+    OptionSpec("candidate-overlay", "text", None, "candidate files laid over the skills of candidate arms", "DIR"),
+    OptionSpec("include-expensive", "flag", False, "run tasks marked expensive too"),
+    OptionSpec("results", "text", "results", "parent of the sweep's results directory", "DIR"),
+    OptionSpec("prices", "text", None, "price table that overrides the bundled one", "FILE"),
+    OptionSpec("outage-limit", "number", 5, "stop after N consecutive unusable cells; 0 is off", "N"),
+    OptionSpec("min-pass", "fraction", None, "least share of graded cells that must pass, 0..1", "F"),
+    OptionSpec("max-unusable", "number", 0, "unusable cells tolerated", "N"),
+    OptionSpec("promotion-metric", "text", "cost_usd", "metric of the implementation gate", "M",
+               ("cost_usd", "output_tokens", "duration_s", "num_turns")),
+    OptionSpec("promotion-min-runs", "number", 3, "least valid runs of an arm", "N"),
+    OptionSpec("promotion-min-improvement", "fraction", 5.0, "least median improvement, percent", "P"),
+    OptionSpec("promotion-max-task-regression", "fraction", 20.0, "most a single task may get worse, percent", "P"),
+    OptionSpec("sandbox", "text", "bwrap", "bwrap, or host: no boundary at all", None, ("bwrap", "host")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for. Paths are as typed, relative to the directory pytest was started in."""
+
+    arms: tuple[str, ...] | None
+    runs: int
+    subject: tuple[str, ...]
+    effort: str | None
+    arms_file: str | None
+    candidate_overlay: str | None
+    include_expensive: bool
+    results: str
+    prices: str | None
+    outage_limit: int
+    min_pass: float | None
+    max_unusable: int
+    promotion_metric: str
+    promotion_min_runs: int
+    promotion_min_improvement: float
+    promotion_max_task_regression: float
+    sandbox: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as plain JSON, for ``sweep.json`` and for workers."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+
+
+def _number(spec: OptionSpec, value: str) -> int:
+    if not value.isascii() or not value.isdigit():
+        raise BadOption(f"{spec.flag}: {value!r} is not a whole number: give 0, 1, 2, …")
+    return int(value)
+
+
+def _fraction(spec: OptionSpec, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not 0 <= number < float("inf"):
+        raise BadOption(f"{spec.flag}: {value!r} is not a number of 0 or more")
+    return number
+
+
+def _names(spec: OptionSpec, value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split(","))
+    if not all(names):
+        raise BadOption(f"{spec.flag}: {value!r} has an empty name: write a,b without a trailing comma")
+    if len(set(names)) != len(names):
+        raise BadOption(f"{spec.flag}: {value!r} names one twice")
+    return names
+
+
+def _text(spec: OptionSpec, value: str) -> str:
+    if spec.choices and value not in spec.choices:
+        raise BadOption(f"{spec.flag}: {value!r} is not one of {', '.join(spec.choices)}")
+    return value
+
+
+READERS: dict[str, Callable[[OptionSpec, str], Any]] = {
+    "number": _number,
+    "fraction": _fraction,
+    "names": _names,
+    "text": _text,
+}
+
+
+def _read(spec: OptionSpec, given: Any) -> Any:
+    if given is None or given == [] or given == "":
+        return spec.default
+    if spec.kind == "many":
+        return tuple(given)
+    return given if spec.kind == "flag" else READERS[spec.kind](spec, str(given))
+
+
+def read_options(lookup: Callable[[OptionSpec], Any]) -> Options:
+    """Build the options from what ``lookup`` finds for each: text, a list of texts, a flag, or none.
+
+    Raises:
+        BadOption: for the first value that does not read or is out of its range.
+    """
+    options = Options(**{spec.field: _read(spec, lookup(spec)) for spec in SPECS})
+    _check_ranges(options)
+    return options
+
+
+def _check_ranges(options: Options) -> None:
+    if options.runs < 1:
+        raise BadOption("--wfbench-runs: must be at least 1")
+    if options.min_pass is not None and options.min_pass > 1:
+        raise BadOption("--wfbench-min-pass: must be a share between 0 and 1, for example 0.8")
+    thresholds = ("promotion_min_runs", "promotion_min_improvement", "promotion_max_task_regression")
+    for name in thresholds:
+        if getattr(options, name) <= 0:
+            raise BadOption(f"{PREFIX}{name.replace('_', '-')}: must be greater than 0")
+
+
+def from_json(plain: dict[str, Any]) -> Options:
+    """Rebuild what ``Options.to_json`` gave."""
+    tuples: Sequence[str] = ("arms", "subject")
+    return Options(**{k: tuple(v) if k in tuples and v is not None else v for k, v in plain.items()})
+
+
+def case_path(text: str, base: Path) -> Path:
+    """Return a path the user typed, absolute; ``~`` is the user's home."""
+    return (base / Path(text).expanduser()).absolute()
