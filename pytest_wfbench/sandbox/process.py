@@ -1,0 +1,291 @@
+"""The one way to run a process: bounded in time and output, ended with its whole group whatever happens."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Literal
+
+from pytest_wfbench.sandbox.identity import Identity
+from pytest_wfbench.sandbox.spec import TAIL, Finished
+
+GRACE = 5.0
+_TICK = 0.1
+_LINGER = 0.2
+_CHUNK = 1 << 16
+_Cause = Literal["timeout", "cancelled", "output"]
+
+
+def start_process(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    user: Identity | None = None,
+    pass_fds: Sequence[int] = (),
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+    stdout: int | IO[bytes] = subprocess.DEVNULL,
+    stderr: int | IO[bytes] = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session and group of its own, with ``env`` as its whole environment.
+
+    It is killed when the *thread* that calls this ends (parent-death signal): call it from a thread that outlives the
+    process. With ``user`` it has that uid and gid, no groups and no capabilities; ``env`` is then still read by a
+    program that root starts, so it must be the harness's own, never a task's.
+
+    Raises:
+        OSError: when the program does not exist.
+    """
+    program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
+    if program is None:
+        raise FileNotFoundError(f"{argv[0]}: no such program")
+    return subprocess.Popen(
+        [*_guard(user), program, *argv[1:]],
+        env=dict(env),
+        cwd=cwd,
+        pass_fds=tuple(pass_fds),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
+
+
+def signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to the process's group. Only before it was reaped is the group known to be its own."""
+    if process.returncode is None:
+        try:
+            os.killpg(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return
+
+
+def end_process(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
+    """End a process of ``start_process`` and its group: SIGTERM, ``grace`` seconds, SIGKILL; then reap it."""
+    if grace > 0 and process.returncode is None:
+        signal_group(process, signal.SIGTERM)
+        _wait_unreaped(process, grace)
+    signal_group(process, signal.SIGKILL)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def run_process(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    stdout_limit: int = TAIL,
+    keep: Literal["tail", "whole"] = "tail",
+    user: Identity | None = None,
+    pass_fds: Sequence[int] = (),
+    on_start: Callable[[int], None] | None = None,
+    stop: Callable[[], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> Finished:
+    """Run a process to its end and end its group, also when this call is interrupted by an exception.
+
+    Args:
+        timeout: seconds until it is asked to stop; it is killed ``GRACE`` seconds later.
+        stdout_limit: bytes kept of standard output, as in ``Command``; of standard error the last ``TAIL`` are kept.
+        user: whom it runs as; the harness's own identity if none.
+        on_start: called with the process id once it runs.
+        stop: how to ask it to stop, if not by SIGTERM to its group.
+        cancel: once set, the process is ended as by a timeout.
+    """
+    began = time.monotonic()
+    process: subprocess.Popen[bytes] | None = None
+    streams: _Streams | None = None
+    cause: _Cause | None = None
+    pipe = subprocess.PIPE
+    try:
+        process = start_process(
+            argv, env=env, cwd=cwd, user=user, pass_fds=pass_fds, stdin=pipe, stdout=pipe, stderr=pipe
+        )
+        streams = _Streams(process, stdin, _Capture(stdout_limit, keep), _Capture(TAIL, "tail"))
+        if on_start is not None:
+            on_start(process.pid)
+        ask = stop or (lambda: signal_group(process, signal.SIGTERM))
+        cause = _supervise(streams, began + timeout, ask, cancel)
+        signal_group(process, signal.SIGKILL)
+        streams.drain(_LINGER)
+    except OSError as error:
+        if process is not None:
+            raise
+        return Finished(None, b"", str(error).encode(), time.monotonic() - began, started=False)
+    finally:
+        if process is not None:
+            end_process(process, grace=0)
+        if streams is not None:
+            streams.close()
+    return _finished(process, streams, cause, time.monotonic() - began)
+
+
+def _finished(process: subprocess.Popen[bytes], streams: _Streams, cause: _Cause | None, seconds: float) -> Finished:
+    code = process.returncode if process.returncode is not None else -signal.SIGKILL
+    return Finished(
+        status=None if cause == "timeout" else 128 - code if code < 0 else code,
+        stdout=streams.stdout.data(),
+        stderr=streams.stderr.data(),
+        seconds=seconds,
+        timed_out=cause == "timeout",
+        cancelled=cause == "cancelled",
+        limit="output" if cause == "output" else None,
+    )
+
+
+def _guard(user: Identity | None) -> list[str]:
+    """The parent-death signal and the change of identity, by a program: a hook after fork is unsafe with threads."""
+    tool = shutil.which("setpriv")
+    if tool is None and user is not None and user.foreign:
+        raise FileNotFoundError("setpriv: no such program (it is part of util-linux)")
+    if tool is None:
+        return []
+    guard = [tool, "--pdeathsig", "KILL"]
+    if user is not None and user.foreign:
+        guard += [f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", "--inh-caps=-all"]
+    return [*guard, "--"]
+
+
+class _Capture:
+    """A bounded copy of a stream: its head or its tail."""
+
+    def __init__(self, limit: int, keep: Literal["tail", "whole"]) -> None:
+        self._limit = limit
+        self._keep = keep
+        self._data = bytearray()
+        self.overflow = False
+
+    def add(self, chunk: bytes) -> None:
+        self._data += chunk
+        if self._keep == "whole":
+            self.overflow = self.overflow or len(self._data) > self._limit
+            del self._data[self._limit :]
+        elif len(self._data) > 2 * self._limit:
+            del self._data[: -self._limit]
+
+    def data(self) -> bytes:
+        return bytes(self._data if self._keep == "whole" else self._data[max(0, len(self._data) - self._limit) :])
+
+
+class _Streams:
+    """The three pipes of a process and the news of its end, in one selector."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, stdout: _Capture, stderr: _Capture) -> None:
+        self.stdout = stdout
+        self.stderr = stderr
+        self.exited = False
+        self._process = process
+        self._input = memoryview(stdin)
+        self._selector = selectors.DefaultSelector()
+        self._watch_exit()
+        self._watch(process.stdout, selectors.EVENT_READ, lambda pipe: self._read(pipe, stdout))
+        self._watch(process.stderr, selectors.EVENT_READ, lambda pipe: self._read(pipe, stderr))
+        self._watch(process.stdin, selectors.EVENT_WRITE, self._write)
+        self._open_outputs = 2
+
+    def pump(self, seconds: float) -> None:
+        """Move bytes, for at most ``seconds`` if there are none."""
+        for key, _ in self._selector.select(max(0.0, seconds)):
+            key.data(key.fileobj)
+        if self._pidfd is None:
+            self.exited = self.exited or _has_ended(self._process.pid)
+
+    def drain(self, seconds: float) -> None:
+        """Read what is left in the pipes; a descendant outside the group may hold them open for ever."""
+        until = time.monotonic() + seconds
+        while self._open_outputs and (left := until - time.monotonic()) > 0:
+            self.pump(left)
+
+    def close(self) -> None:
+        self._selector.close()
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None and not pipe.closed:
+                _close_quietly(pipe)
+
+    def _watch_exit(self) -> None:
+        self._pidfd: int | None = None
+        if hasattr(os, "pidfd_open"):
+            self._pidfd = os.pidfd_open(self._process.pid)
+            self._selector.register(self._pidfd, selectors.EVENT_READ, self._note_exit)
+
+    def _watch(self, pipe: IO[bytes] | None, events: int, action: Callable[[IO[bytes]], None]) -> None:
+        assert pipe is not None
+        os.set_blocking(pipe.fileno(), False)
+        self._selector.register(pipe, events, action)
+
+    def _note_exit(self, pidfd: int) -> None:
+        self.exited = True
+        self._selector.unregister(pidfd)
+
+    def _read(self, pipe: IO[bytes], capture: _Capture) -> None:
+        chunk = os.read(pipe.fileno(), _CHUNK)
+        if chunk:
+            capture.add(chunk)
+            return
+        self._selector.unregister(pipe)
+        self._open_outputs -= 1
+
+    def _write(self, pipe: IO[bytes]) -> None:
+        try:
+            sent = os.write(pipe.fileno(), self._input[:_CHUNK]) if self._input else 0
+        except BrokenPipeError:
+            sent = len(self._input)
+        self._input = self._input[sent:]
+        if not self._input:
+            self._selector.unregister(pipe)
+            _close_quietly(pipe)
+
+
+def _supervise(
+    streams: _Streams, deadline: float, stop: Callable[[], None], cancel: threading.Event | None
+) -> _Cause | None:
+    """Pump until the process ended, or was asked to stop and had its time; say what made it stop."""
+    cause: _Cause | None = None
+    while not streams.exited:
+        now = time.monotonic()
+        if now >= deadline:
+            if cause is not None:
+                break
+            cause = "timeout"
+        elif cause is None and streams.stdout.overflow:
+            cause = "output"
+        elif cause is None and cancel is not None and cancel.is_set():
+            cause = "cancelled"
+        else:
+            streams.pump(min(_TICK, deadline - now))
+            continue
+        stop()
+        deadline = now + GRACE
+    return cause
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a child has ended, leaving it to be reaped later."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+def _wait_unreaped(process: subprocess.Popen[bytes], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not _has_ended(process.pid) and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def _close_quietly(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        return

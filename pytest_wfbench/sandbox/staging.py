@@ -1,0 +1,84 @@
+"""Paths that the sandbox's uid cannot reach (below a private home of root's) made reachable, in a mount namespace.
+
+Nothing is mounted on the host: the mounts live in a namespace that dies with its only process, whatever kills that.
+Bubblewrap is started inside, after the change of identity, with the paths rewritten.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_wfbench.sandbox.identity import Identity
+
+STAGE = Path("/var/cache/pytest-wfbench/stage")
+
+_SCRIPT = """set -e
+stage=$1; shift
+mount -t tmpfs -o mode=0711 stage "$stage"
+n=0
+while [ "$1" != -- ]; do
+  if [ -d "$1" ]; then mkdir "$stage/$n"; else : > "$stage/$n"; fi
+  mount --rbind "$1" "$stage/$n"
+  n=$((n + 1)); shift
+done
+shift
+exec "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The host paths that are mounted below ``STAGE``; none where everything can be reached."""
+
+    units: tuple[Path, ...] = ()
+
+    def place(self, path: Path) -> Path:
+        """Return where a host path is found by the sandbox's identity."""
+        real = path.resolve()
+        for index, unit in enumerate(self.units):
+            if real.is_relative_to(unit):
+                return STAGE / str(index) / real.relative_to(unit)
+        return real
+
+    def launch(self, identity: Identity) -> tuple[str, ...]:
+        """Return what stands before a command line to run it where the units are mounted, under the identity."""
+        if not self.units:
+            return ()
+        STAGE.mkdir(parents=True, exist_ok=True, mode=0o711)
+        change = (f"--reuid={identity.uid}", f"--regid={identity.gid}", "--clear-groups", "--inh-caps=-all")
+        private = ("unshare", "--mount", "--propagation", "private", "--", "sh", "-c", _SCRIPT, "sh", str(STAGE))
+        return (*private, *map(str, self.units), "--", "setpriv", *change, "--pdeathsig", "KILL", "--")
+
+
+def plan_staging(paths: Iterable[Path], identity: Identity) -> Staging:
+    """Return what must be staged for the identity to reach every path. Only root can stage."""
+    if not identity.foreign:
+        return Staging()
+    closed: dict[Path, bool] = {}
+    units = {unit for path in paths if (unit := _unit(path.resolve(), identity, closed)) is not None}
+    return Staging(tuple(sorted(unit for unit in units if not units.intersection(unit.parents))))
+
+
+def _unit(path: Path, identity: Identity, closed: dict[Path, bool]) -> Path | None:
+    """Return the part of a path that ends just below the last directory that cannot be traversed."""
+    below = path
+    for parent in path.parents:
+        if parent not in closed:
+            closed[parent] = not _traversable(parent, identity)
+        if closed[parent]:
+            return below
+        below = parent
+    return None
+
+
+def _traversable(directory: Path, identity: Identity) -> bool:
+    status = os.stat(directory)
+    if status.st_uid == identity.uid:
+        return bool(status.st_mode & stat.S_IXUSR)
+    if status.st_gid == identity.gid:
+        return bool(status.st_mode & stat.S_IXGRP)
+    return bool(status.st_mode & stat.S_IXOTH)
