@@ -17,10 +17,14 @@ class AgentUnavailable(Exception):
 
 @dataclass(frozen=True)
 class Runtime:
-    """An installed agent: its version as it prints it, and the read-only mounts it needs."""
+    """An installed agent: its version as it prints it, and the read-only mounts it needs.
+
+    ``reports_events`` is false where it cannot say which tools it called: it is unsupported in arms with skills.
+    """
 
     version: str
     mounts: tuple[Mount, ...] = ()
+    reports_events: bool = True
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,8 @@ class SessionInput:
     """All that an agent is told of one session.
 
     ``prompt`` is verbatim. ``base_url`` and ``key`` reach the gateway; both none where the agent has no model.
-    ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths in
-    the sandbox, ``session_id`` a UUID. ``timeout`` is in seconds.
+    ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths
+    in the sandbox, ``session_id`` a UUID. ``timeout`` is in seconds.
     """
 
     prompt: str

@@ -1,0 +1,116 @@
+"""From captured lines to a transcript: what is common to the streams of all agents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+from pydantic import TypeAdapter, ValidationError
+
+from pytest_wfbench.agents.stream import OUTPUT_CLIP, Final, SkillUse, StreamEvent, ToolCall, ToolResult, Transcript
+
+_EVENT: TypeAdapter[StreamEvent] = TypeAdapter(StreamEvent)
+
+
+class BadLine(ValueError):
+    """A line that is not what its stream promises."""
+
+
+def clip(text: str, limit: int = OUTPUT_CLIP) -> str:
+    """Shorten a text to about ``limit`` characters: its head, how much is missing, its tail."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
+def split_lines(stdout: bytes) -> tuple[list[bytes], bool]:
+    """Return the lines that are not blank, and whether the last one is torn (has no end)."""
+    torn = bool(stdout) and not stdout.endswith(b"\n")
+    lines = stdout.split(b"\n")
+    return [line for line in (lines[:-1] if torn else lines) if line.strip()], torn
+
+
+def load_line(line: bytes) -> Any:
+    """Read one line as JSON; a lone surrogate, which a program leaves where it cuts a text, becomes ``?``.
+
+    Raises:
+        BadLine: for anything else than strict JSON, however deep or long.
+    """
+    try:
+        value = json.loads(line, parse_constant=_refuse_constant)
+        if b"\\ud" in line.lower():
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"not JSON ({type(error).__name__})") from error
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def read_events(stdout: bytes) -> tuple[list[StreamEvent], str | None]:
+    """Read lines that are common events already. The fault names the first line that is not one."""
+    lines, torn = split_lines(stdout)
+    events: list[StreamEvent] = []
+    fault = None
+    for number, line in enumerate(lines, 1):
+        try:
+            events.append(_read_event(line))
+        except BadLine as error:
+            fault = fault or f"line {number} of the event stream is {error}"
+    return events, fault or ("the last line of the event stream is torn" if torn else None)
+
+
+def _read_event(line: bytes) -> StreamEvent:
+    try:
+        event = _EVENT.validate_python(load_line(line), strict=True)
+    except ValidationError as error:
+        raise BadLine("no event of the common stream") from error
+    if isinstance(event, SkillUse):
+        raise BadLine("a claim of skill use: that is concluded from tool calls, not taken from the agent")
+    return event.model_copy(update={"output": clip(event.output)}) if isinstance(event, ToolResult) else event
+
+
+def seal(events: Iterable[StreamEvent], fault: str | None, exit_status: int | None) -> Transcript:
+    """Make the transcript, and find what keeps it from being evidence.
+
+    An ``ok`` end is believed only where the exit status does not contradict it; a status never makes an end ``ok``.
+    """
+    sealed = tuple(_judged(event, exit_status) for event in events)
+    return Transcript(events=sealed, fault=fault or next(_faults(sealed, exit_status), None))
+
+
+def _judged(event: StreamEvent, exit_status: int | None) -> StreamEvent:
+    if isinstance(event, Final) and event.status == "ok" and exit_status not in (0, None):
+        return Final(status="error", error=f"exit status {exit_status} after an end that claims success")
+    return event
+
+
+def _faults(events: tuple[StreamEvent, ...], exit_status: int | None) -> Iterator[str]:
+    finals = sum(isinstance(event, Final) for event in events)
+    if not finals:
+        how = "was ended from outside" if exit_status is None else f"ended with exit status {exit_status}"
+        yield f"the session {how} and reported no end"
+    elif finals > 1:
+        yield f"the session reported {finals} ends"
+    elif not isinstance(events[-1], Final):
+        yield "the session reported events after its end"
+    yield from _unpaired(events)
+
+
+def _unpaired(events: tuple[StreamEvent, ...]) -> Iterator[str]:
+    """An id must name one call, and be answered at most once, later."""
+    called: set[str] = set()
+    answered: set[str] = set()
+    for event in events:
+        if isinstance(event, ToolCall):
+            if event.id in called:
+                yield f"two tool calls have the id {event.id!r}"
+            called.add(event.id)
+        elif isinstance(event, ToolResult):
+            if event.id not in called or event.id in answered:
+                yield f"a tool result with the id {event.id!r} has no call of its own"
+            answered.add(event.id)

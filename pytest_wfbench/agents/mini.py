@@ -1,0 +1,66 @@
+"""mini-swe-agent: its loop and its bash tool, with a model that speaks to the gateway (``mini_main``)."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport
+from pytest_wfbench.agents.events import read_events, seal
+from pytest_wfbench.agents.skill_files import prompt_with_file, with_skill_uses
+from pytest_wfbench.agents.stream import Transcript
+
+PROGRAM = ".wfbench/mini_main.py"
+PROGRAM_SOURCE = Path(__file__).with_name("mini_main.py")
+CONFIG = ".wfbench/mini"
+REMEDY = "install it beside the harness: pip install 'pytest-wfbench[mini]'"
+
+
+class MiniAgent:
+    """mini-swe-agent, run by the harness's own interpreter, which the sandbox mounts."""
+
+    name = "mini"
+    uses_model = True
+    skills: SkillSupport = "file"
+
+    def find(self, model: str, directory: Path) -> Runtime:
+        """Look for the package below the interpreter's prefix, the only place that a sandbox has.
+
+        Raises:
+            AgentUnavailable: when it is missing or lies elsewhere.
+        """
+        spec = importlib.util.find_spec("minisweagent")
+        if spec is None or spec.origin is None:
+            raise AgentUnavailable(f"mini-swe-agent is missing; {REMEDY}")
+        prefixes = (Path(sys.prefix), Path(sys.base_prefix))
+        if not any(Path(spec.origin).is_relative_to(prefix) for prefix in prefixes):
+            raise AgentUnavailable(f"mini-swe-agent lies in {spec.origin}, outside {sys.prefix}; {REMEDY}")
+        return Runtime(version=f"mini-swe-agent {importlib.metadata.version('mini-swe-agent')}")
+
+    def invocation(self, session: SessionInput) -> Invocation:
+        """Start the program in the private home, in isolated mode: nothing of the workspace is imported."""
+        settings = {
+            "model": session.model,
+            "base_url": session.base_url or "",
+            "timeout": session.timeout,
+            "effort": session.effort,
+        }
+        return Invocation(
+            argv=("python3", "-I", f"{session.home}/{PROGRAM}", json.dumps(settings)),
+            env={
+                "WFBENCH_MINI_KEY": session.key or "",
+                "MSWEA_SILENT_STARTUP": "1",
+                "MSWEA_GLOBAL_CONFIG_DIR": f"{session.home}/{CONFIG}",
+                "PYDANTIC_DISABLE_PLUGINS": "__all__",
+            },
+            stdin=prompt_with_file(session.prompt, session.skill).encode("utf-8", "replace"),
+            files={PROGRAM: PROGRAM_SOURCE.read_bytes()},
+        )
+
+    def read(self, stdout: bytes, exit_status: int | None) -> Transcript:
+        """Read the program's events, and conclude which skill files were read."""
+        events, fault = read_events(stdout)
+        return seal(with_skill_uses(events), fault, exit_status)

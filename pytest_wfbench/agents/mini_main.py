@@ -1,0 +1,300 @@
+"""The program that runs inside the sandbox: mini-swe-agent, talking to the gateway, reporting JSON lines.
+
+It is copied into the sandbox alone, so it imports the standard library and minisweagent only. Its one argument is
+``Settings`` as JSON, its standard input the prompt, its key the variable ``WFBENCH_MINI_KEY``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import http.client
+import json
+import os
+import sys
+import time
+import urllib.parse
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from minisweagent.agents.default import DefaultAgent
+from minisweagent.environments.local import LocalEnvironment
+from minisweagent.exceptions import FormatError, Submitted
+
+PR_SET_DUMPABLE = 4
+OUTPUT_CLIP = 4096
+OBSERVATION_CLIP = 10_000
+ANSWER_LIMIT = 64 << 20
+PAUSE = 0.5
+KEY = "WFBENCH_MINI_KEY"
+MALFORMED = (ValueError, LookupError, TypeError, RecursionError)
+END = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+GOOD_ENDS = frozenset({"Submitted", "Answered"})
+
+SYSTEM = """\
+You work alone, in a shell, on the task that the user gives you. Nobody will answer questions.
+Act by calling the tool `bash`. Each command runs in a new shell in the same directory, so that a `cd` or a variable
+does not last. It has no terminal and no input, and is ended after {{ timeout }} seconds.
+When everything is done, call `bash` with `echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT` and nothing else in the command.
+If the task only asks a question, answer it in plain text without a tool call: that ends your work too.
+"""
+NUDGE = "Your answer held neither text nor a tool call, or was cut off. Call the tool `bash`, with a shorter answer."
+
+_COMMAND = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+BASH = {"type": "function", "function": {"name": "bash", "description": "Run a command.", "parameters": _COMMAND}}
+REFUSAL: dict[str, Any] = {"output": "only `bash` can be called", "returncode": -1, "exception_info": ""}
+QUIET_TOOLS = {"PAGER": "cat", "MANPAGER": "cat", "GIT_PAGER": "cat", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the parent says: times in seconds."""
+
+    model: str
+    base_url: str
+    timeout: float
+    command_timeout: int = 60
+    step_limit: int = 250
+    effort: str | None = None
+
+
+class ProviderError(Exception):
+    """The model gave no answer; the message carries the provider's."""
+
+
+class TransientError(ProviderError):
+    """An error that one more try may cure."""
+
+
+def clean(value: object) -> str:
+    """Return a text that UTF-8 can hold; anything but a text is empty."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def clip(text: str, limit: int) -> str:
+    """Shorten a text to its head and its tail."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
+class Events:
+    """The road to the parent: a descriptor that no command of the agent inherits."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def send(self, kind: str, **fields: object) -> None:
+        """Write one event as one line, at once."""
+        line = json.dumps({"type": kind, **fields}).encode() + b"\n"
+        while line:
+            line = line[os.write(self.descriptor, line) :]
+
+
+def private_events() -> Events:
+    """Take standard output away from every child, present and future.
+
+    The tools run under the same uid and are not to be trusted with the evidence: what they print must not reach the
+    stream, and ``/proc/<pid>/fd`` and memory of this process must be closed to them.
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot close this process to others")
+    descriptor = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return Events(descriptor)
+
+
+def read_prompt() -> str:
+    """Read standard input to its end and leave nothing in its place."""
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    return prompt
+
+
+def provider_message(raw: bytes) -> str:
+    """Return the provider's own words from an error's body."""
+    text = raw.decode("utf-8", "replace")
+    with contextlib.suppress(*MALFORMED):
+        text = json.loads(text)["error"]["message"]
+    return clip(clean(text), 500)
+
+
+def added(total: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
+    """Add the whole numbers of a usage object to a total, nested ones too."""
+    result = dict(total)
+    for name, value in usage.items():
+        before = result.get(name)
+        if isinstance(value, dict):
+            result[name] = added(before if isinstance(before, dict) else {}, value)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            result[name] = value + (before if isinstance(before, int) else 0)
+    return result
+
+
+def action_of(call: Any) -> dict[str, Any]:
+    """Read one tool call: the command, or none where it is not one that can be run."""
+    call = call if isinstance(call, dict) else {}
+    function = call["function"] if isinstance(call.get("function"), dict) else {}
+    name, raw = clean(function.get("name")), clean(function.get("arguments"))
+    command = None
+    with contextlib.suppress(*MALFORMED):
+        command = json.loads(raw)["command"] if name == "bash" else None
+    text = clean(command) if isinstance(command, str) else None
+    return {"tool_call_id": clean(call.get("id")), "name": name, "raw": raw, "command": text}
+
+
+def assistant(content: str, actions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the model's message as it goes back to the model."""
+    calls = [
+        {"id": a["tool_call_id"], "type": "function", "function": {"name": a["name"], "arguments": a["raw"]}}
+        for a in actions
+    ]
+    return {"role": "assistant", "content": content, "tool_calls": calls, "extra": {"actions": actions}}
+
+
+def observation(action: dict[str, Any], output: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool message that answers one call."""
+    text = f"exit status {output['returncode']}\n{output['output']}{output['exception_info']}"
+    return {"role": "tool", "tool_call_id": action["tool_call_id"], "content": clip(clean(text), OBSERVATION_CLIP)}
+
+
+@dataclass
+class Model:
+    """What mini-swe-agent asks of a model, over OpenAI chat completions without streaming."""
+
+    settings: Settings
+    key: str
+    events: Events
+    used: dict[str, Any] = field(default_factory=dict)
+    complete: bool = True
+    config: None = None
+
+    def query(self, messages: list[dict[str, Any]], **_: Any) -> dict[str, Any]:
+        """Return the next message, or end the work where the model only speaks."""
+        choice = self._ask([{k: v for k, v in message.items() if k != "extra"} for message in messages])
+        text = clean(choice["message"].get("content"))
+        if text.strip():
+            self.events.send("text", text=text)
+        calls = choice["message"].get("tool_calls")
+        if calls and isinstance(calls, list):
+            return assistant(text, [action_of(call) for call in calls])
+        if not text.strip() or choice.get("finish_reason") == "length":
+            raise FormatError({"role": "user", "content": NUDGE, "extra": {}})
+        raise Submitted({"role": "exit", "content": "", "extra": {"exit_status": "Answered", "submission": ""}})
+
+    def format_observation_messages(
+        self, message: dict[str, Any], outputs: list[dict[str, Any]], template_vars: dict[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return one tool message for each call."""
+        return [observation(*pair) for pair in zip(message["extra"]["actions"], outputs, strict=True)]
+
+    def format_message(self, **message: Any) -> dict[str, Any]:
+        """Return a message as it is."""
+        return message
+
+    def get_template_vars(self, **_: Any) -> dict[str, Any]:
+        """Add nothing, neither to templates nor to a trajectory."""
+        return {}
+
+    serialize = get_template_vars
+
+    def _ask(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        effort = {"reasoning_effort": self.settings.effort} if self.settings.effort else {}
+        raw = json.dumps({"model": self.settings.model, "messages": messages, "tools": [BASH], **effort}).encode()
+        try:
+            return self._answer(raw)
+        except TransientError as error:
+            self.events.send("retry", reason=str(error))
+            time.sleep(PAUSE)
+            return self._answer(raw)
+
+    def _answer(self, body: bytes) -> dict[str, Any]:
+        status, raw = self._post(body)
+        if status != 200:
+            raise (TransientError if status >= 500 else ProviderError)(f"HTTP {status}: {provider_message(raw)}")
+        try:
+            answer = json.loads(raw)
+            choice = answer["choices"][0] | {"message": dict(answer["choices"][0]["message"])}
+        except MALFORMED as error:
+            raise TransientError(f"the answer is no chat completion: {clip(clean(str(error)), 200)}") from error
+        usage = answer.get("usage")
+        self.complete = self.complete and isinstance(usage, dict)
+        self.used = added(self.used, usage if isinstance(usage, dict) else {})
+        return cast("dict[str, Any]", choice)
+
+    def _post(self, body: bytes) -> tuple[int, bytes]:
+        url = urllib.parse.urlsplit(self.settings.base_url)
+        connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=self.settings.timeout)
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}"}
+        try:
+            connection.request("POST", url.path.rstrip("/") + "/v1/chat/completions", body, headers)
+            response = connection.getresponse()
+            raw = response.read(ANSWER_LIMIT)
+            if response.length:
+                raise TransientError("the answer was cut short")
+            return response.status, raw
+        except (OSError, http.client.HTTPException) as error:
+            raise TransientError(f"{type(error).__name__}: {error}") from error
+        finally:
+            connection.close()
+
+
+class Environment(LocalEnvironment):
+    """Runs commands as mini-swe-agent does, and reports each."""
+
+    def __init__(self, events: Events, timeout: int) -> None:
+        super().__init__(env=QUIET_TOOLS, timeout=timeout)
+        self.events = events
+        self.calls = 0
+
+    def execute(self, action: dict[str, Any], cwd: str = "", *, timeout: int | None = None) -> dict[str, Any]:
+        """Run one action between its two events; ids are counted here, since a model may repeat its own."""
+        self.calls += 1
+        refused = action["command"] is None
+        arguments = {"arguments": action["raw"]} if refused else {"command": action["command"]}
+        self.events.send("tool_call", id=str(self.calls), name=action["name"], arguments=arguments)
+        try:
+            output = dict(REFUSAL) if refused else super().execute(action, cwd, timeout=timeout)
+        except Submitted as end:
+            self._report(0, END)
+            if submission := clean(end.messages[0]["content"]).strip():
+                self.events.send("text", text=submission)
+            raise
+        self._report(output["returncode"], output["output"] + output["exception_info"])
+        return output
+
+    def _report(self, status: int, output: str) -> None:
+        self.events.send("tool_result", id=str(self.calls), error=status != 0, output=clip(clean(output), OUTPUT_CLIP))
+
+
+def run(model: Model, prompt: str) -> str | None:
+    """Run the agent to its end; return the error, or none."""
+    agent = DefaultAgent(
+        model,
+        Environment(model.events, model.settings.command_timeout),
+        system_template=SYSTEM,
+        instance_template="{{ task }}",
+        cost_limit=0.0,
+        step_limit=model.settings.step_limit,
+    )
+    try:
+        end = str(agent.run(prompt).get("exit_status"))
+    except ProviderError as error:
+        end = str(error)
+    if model.complete and model.used:
+        model.events.send("usage_claim", usage=model.used)
+    return None if end in GOOD_ENDS else end
+
+
+def main() -> int:
+    """Run one session; exit status 1 says that it ended in an error, which the last event names."""
+    events = private_events()
+    settings = Settings(**json.loads(sys.argv[1]))
+    error = run(Model(settings, os.environ.pop(KEY, ""), events), read_prompt())
+    events.send("final", status="error" if error else "ok", error=error)
+    return 1 if error else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

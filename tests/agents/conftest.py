@@ -1,0 +1,286 @@
+"""A scripted provider on this machine's loopback, and a way to run an agent against it as its sandbox would."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_wfbench.agents.base import Agent, AgentUnavailable, Invocation, SessionInput
+from pytest_wfbench.agents.registry import get_agent
+from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.sandbox.spec import Bind, Data
+
+NOBODY = 64999
+MODEL = "replay/demo"
+KEY = "session-key-of-the-test"
+
+
+@dataclass
+class Turn:
+    """What the provider answers; ``errors`` are statuses that it answers before."""
+
+    text: str = ""
+    tools: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    errors: list[int] = field(default_factory=list)
+    raw: bytes | None = None
+    finish: str | None = None
+    hang: bool = False
+    cut: bool = False
+
+
+class Upstream(ThreadingHTTPServer):
+    """The turn is chosen by the number of assistant messages in the request, as cassettes do."""
+
+    daemon_threads = True
+
+    def __init__(self, turns: list[Turn]) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.turns = turns
+        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.closing = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go away are part of the tests."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Upstream
+
+    def log_message(self, *_: Any) -> None: ...
+
+    def do_HEAD(self) -> None:
+        self._send(200, b"")
+
+    def do_GET(self) -> None:
+        self._send(404, b"{}")
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        path = self.path.partition("?")[0]
+        self.server.requests.append((path, dict(self.headers), body))
+        if path.endswith("count_tokens"):
+            return self._send(200, b'{"input_tokens": 7}')
+        index = sum(message["role"] == "assistant" for message in body["messages"])
+        turn = self.server.turns[min(index, len(self.server.turns) - 1)]
+        if turn.hang:
+            self.server.closing.wait(30)
+            return None
+        if turn.errors:
+            status = turn.errors.pop(0)
+            error = {"type": "error", "error": {"type": "api_error", "message": f"scripted {status}"}}
+            return self._send(status, json.dumps(error).encode())
+        if turn.raw is not None:
+            return self._send(200, turn.raw)
+        answer = _sse(turn, index) if path.endswith("/messages") else _chat(turn, index)
+        kind = "text/event-stream" if path.endswith("/messages") else "application/json"
+        return self._send(200, answer, kind, cut=turn.cut)
+
+    def _send(self, status: int, data: bytes, kind: str = "application/json", cut: bool = False) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2] if cut else data)
+        if cut:
+            self.close_connection = True
+
+
+def _chat(turn: Turn, index: int) -> bytes:
+    calls = [
+        {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for n, (name, arguments) in enumerate(turn.tools)
+    ]
+    message = {"role": "assistant", "content": turn.text or None, "tool_calls": calls or None}
+    usage = {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}
+    finish = turn.finish or ("tool_calls" if calls else "stop")
+    return json.dumps({"choices": [{"message": message, "finish_reason": finish}], "usage": usage}).encode()
+
+
+def _sse(turn: Turn, index: int) -> bytes:
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 0, "output_tokens": 1}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": f"msg_{index}", "type": "message", "role": "assistant",
+         "model": "scripted", "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}}
+    ]  # fmt: skip
+    blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    if turn.text:
+        blocks.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": turn.text}))
+    for n, (name, arguments) in enumerate(turn.tools):
+        start = {"type": "tool_use", "id": f"toolu_{index}_{n}", "name": name, "input": {}}
+        blocks.append((start, {"type": "input_json_delta", "partial_json": json.dumps(arguments)}))
+    for number, (start, delta) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": number, "content_block": start})
+        events.append({"type": "content_block_delta", "index": number, "delta": delta})
+        events.append({"type": "content_block_stop", "index": number})
+    stop = {"stop_reason": "tool_use" if turn.tools else "end_turn", "stop_sequence": None}
+    events += [{"type": "message_delta", "delta": stop, "usage": {"output_tokens": 3}}, {"type": "message_stop"}]
+    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+
+
+@dataclass
+class Ran:
+    """One session: how it ended, what was captured, what was read from it, and where it worked."""
+
+    status: int | None
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    transcript: Transcript
+    workspace: Path
+    upstream: Upstream
+
+    @property
+    def kinds(self) -> list[str]:
+        return [event.type for event in self.transcript.events]
+
+    @property
+    def final(self) -> tuple[str, str | None] | None:
+        end = self.transcript.final
+        return (end.status, end.error) if end else None
+
+
+@pytest.fixture
+def upstream() -> Iterator[Callable[[list[Turn]], Upstream]]:
+    """Start scripted providers; they end with the test."""
+    started: list[Upstream] = []
+
+    def start(turns: list[Turn]) -> Upstream:
+        server = Upstream(turns)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.closing.set()
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that an unprivileged user can reach and write to, with ``workspace``, ``home`` and ``mounts``."""
+    root = Path("/tmp") / f"wfbench-agents-{uuid.uuid4().hex[:8]}"
+    for name in ("workspace", "home", "mounts"):
+        (root / name).mkdir(parents=True)
+    yield root
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@dataclass
+class Runner:
+    """Runs an agent's invocation in ``place``: never with root's powers, and as nobody unless ``keep_uid`` is set.
+
+    The uid is kept for what needs this interpreter, which may lie below root's home; the capabilities go all the same.
+    """
+
+    place: Path
+    start: Callable[[list[Turn]], Upstream]
+    name: str
+    model: str = MODEL
+    keep_uid: bool = False
+
+    def __call__(
+        self, *turns: dict[str, Any], prompt: str = "Do it.", timeout: float = 30, base: str = "", **fields: Any
+    ) -> Ran:
+        """Run one session; each turn holds the fields of a ``Turn``."""
+        server = self.start([Turn(**turn) for turn in turns])
+        agent = get_agent(self.name)
+        workspace, home = self.place / "workspace", self.place / "home"
+        session = SessionInput(
+            prompt=prompt, model=self.model, session_id=str(uuid.uuid4()), timeout=timeout,
+            base_url=base or server.url, key=KEY, workspace=str(workspace), home=str(home), **fields,
+        )  # fmt: skip
+        argv, env = self._prepared(agent, agent.invocation(session), home)
+        status, stdout, stderr, seconds = _run(argv, env, workspace, agent.invocation(session).stdin, timeout)
+        return Ran(status, stdout, stderr, seconds, agent.read(stdout, status), workspace, server)
+
+    def _prepared(self, agent: Agent, invocation: Invocation, home: Path) -> tuple[list[str], dict[str, str]]:
+        moved = {mount.target: self._placed(mount) for mount in agent.find(self.model, self.place).mounts}
+        for name, data in invocation.files.items():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / name).write_bytes(data)
+        argv = [str(moved.get(word, word)) for word in invocation.argv]
+        path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+        env = {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **invocation.env}
+        return [*self._less_privilege(), *argv], env
+
+    def _less_privilege(self) -> list[str]:
+        if os.geteuid() != 0:
+            return []
+        if self.keep_uid:
+            return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+        subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", self.place], check=True)
+        return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+    def _placed(self, mount: Any) -> Path:
+        if isinstance(mount, Bind):
+            return mount.source
+        assert isinstance(mount, Data)
+        target = self.place / "mounts" / Path(mount.target).name
+        target.unlink(missing_ok=True)
+        target.write_bytes(mount.data)
+        target.chmod(mount.mode)
+        return target
+
+
+def _run(
+    argv: list[str], env: dict[str, str], workspace: Path, stdin: bytes, timeout: float
+) -> tuple[int | None, bytes, bytes, float]:
+    begin = time.perf_counter()
+    process = subprocess.Popen(
+        argv,
+        cwd=workspace,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(stdin, timeout)
+        status: int | None = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        stdout, stderr = process.communicate()
+        status = None
+    return status, stdout, stderr, time.perf_counter() - begin
+
+
+@pytest.fixture
+def runner(place: Path, upstream: Callable[[list[Turn]], Upstream]) -> Callable[..., Runner]:
+    """Make a runner of the named agent, which must be installed (in CI) or else skips the test."""
+
+    def make(name: str, **fields: Any) -> Runner:
+        require_agent(name, **{key: value for key, value in fields.items() if key == "model"}, directory=place)
+        return Runner(place, upstream, name, **fields)
+
+    return make
+
+
+def require_agent(name: str, directory: Path, model: str = MODEL) -> None:
+    """Skip where the agent is not installed; in CI that is a failure, for a skipped check proves nothing."""
+    try:
+        get_agent(name).find(model, directory)
+    except AgentUnavailable as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI is set and {name} is missing: {error}")
+        pytest.skip(str(error))
