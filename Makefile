@@ -1,0 +1,31 @@
+# Every target works as the first command on a fresh machine: it makes .venv and installs what is needed.
+PYTHON ?= python3
+BIN := .venv/bin
+ARMS := baseline,workflow,workflow_direct,candidate_workflow,candidate_workflow_direct
+export LITELLM_LOCAL_MODEL_COST_MAP := True
+
+.PHONY: demo test lint agents bench clean setup
+
+setup:
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh
+
+demo: setup
+	$(BIN)/pytest cases --wfbench-arms=$(ARMS) --wfbench-candidate-overlay=cases/overlays/leaner-work --wfbench-runs=3 -n 2
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup lint
+	$(BIN)/pytest tests -n 2
+
+agents: setup
+	@sh scripts/agents.sh
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
