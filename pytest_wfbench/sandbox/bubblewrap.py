@@ -37,9 +37,9 @@ GATEWAY_SOCKET = "/run/wfbench/gateway.sock"
 _INIT = "/run/wfbench/init.py"
 _NAMESPACES = (
     "--unshare-user", "--uid", str(UID), "--gid", str(UID), "--unshare-pid", "--unshare-ipc", "--unshare-uts",
-    "--unshare-cgroup-try", "--unshare-net", "--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1",
-    "--cap-drop", "ALL", "--disable-userns", "--clearenv", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys",
-    "--dev", "/dev",
+    "--unshare-cgroup-try", "--unshare-net", "--hostname", "sandbox", "--die-with-parent", "--new-session",
+    "--as-pid-1", "--cap-drop", "ALL", "--disable-userns", "--clearenv", "--proc", "/proc", "--ro-bind", "/proc/sys",
+    "/proc/sys", "--dev", "/dev",
 )  # fmt: skip
 _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/")
 _LAUNCH_ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}

@@ -41,7 +41,7 @@ class Identity:
 
 
 def choose_identity(uid: int = UNPRIVILEGED) -> Identity:
-    """Return whom sandboxed processes run as: an ordinary user as himself, root's as ``uid``, which needs no account."""
+    """Return whom sandboxed processes run as: the user's own, or root's stand-in ``uid`` (no account)."""
     if os.geteuid() == 0:
         return Identity(uid, uid)
     return Identity(os.geteuid(), os.getegid())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import os.path
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ def _hops(path: Path) -> list[Path]:
     """Return the path and every path its chain of links names: a link's directory must exist in the sandbox too."""
     hops = [Path(os.path.normpath(path))]
     while hops[-1].is_symlink() and len(hops) < 40:
-        hops.append(Path(os.path.normpath(hops[-1].parent / os.readlink(hops[-1]))))
+        hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))
     return hops
 
 

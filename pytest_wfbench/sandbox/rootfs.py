@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from pytest_wfbench.sandbox.limits import SMALL_SIZE, home_size, temp_size
 from pytest_wfbench.sandbox.spec import HOME, Bind, Bounds, Data, Mount, Tmpfs
 
 UID = 1000
+_ROOT = Path("/")
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
     "alternatives", "ca-certificates.conf", "crypto-policies", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
@@ -30,16 +30,16 @@ _GENERATED = {
 
 def system_links() -> tuple[tuple[str, str], ...]:
     """Return (target, path) of the links beside ``/usr``, as on the host, and of two in ``/etc``."""
-    names = [name for name in _SYSTEM if os.path.islink(f"/{name}")]
-    links = [(os.readlink(f"/{name}"), f"/{name}") for name in names]
+    places = [_ROOT / name for name in _SYSTEM]
+    links = [(str(place.readlink()), str(place)) for place in places if place.is_symlink()]
     return (*links, ("/usr/share/zoneinfo/UTC", "/etc/localtime"), ("../usr/lib/os-release", "/etc/os-release"))
 
 
 def system_mounts(interpreter: Interpreter, bounds: Bounds) -> tuple[Mount, ...]:
     """Return what lies below every command's own mounts: system and runtime read-only, private writable places."""
-    apart = [name for name in _SYSTEM if os.path.isdir(f"/{name}") and not os.path.islink(f"/{name}")]
-    binds = [Bind(Path("/usr"), "/usr"), *(Bind(Path(f"/{name}"), f"/{name}") for name in apart)]
-    named = [Bind(Path("/etc") / name, f"/etc/{name}") for name in _ETC if os.path.exists(f"/etc/{name}")]
+    places = [_ROOT / name for name in ("usr", *_SYSTEM)]
+    system = [Bind(place, str(place)) for place in places if place.is_dir() and not place.is_symlink()]
+    named = [Bind(place, str(place)) for place in (_ROOT / "etc" / name for name in _ETC) if place.exists()]
     written = [Data(path, text.encode()) for path, text in _GENERATED.items()]
     private = [
         Tmpfs("/tmp", temp_size(bounds)),
@@ -48,7 +48,7 @@ def system_mounts(interpreter: Interpreter, bounds: Bounds) -> tuple[Mount, ...]
         Tmpfs("/dev/shm", SMALL_SIZE),
     ]
     runtime = [Bind(path, str(path)) for path in interpreter.directories]
-    return (*binds, *named, *written, *private, *runtime)
+    return (*system, *named, *written, *private, *runtime)
 
 
 def environment(interpreter: Interpreter, added: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

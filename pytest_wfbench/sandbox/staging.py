@@ -1,12 +1,12 @@
 """Paths that the sandbox's uid cannot reach (below a private home of root's) made reachable, in a mount namespace.
 
 Nothing is mounted on the host: the mounts live in a namespace that dies with its only process, whatever kills that.
-Bubblewrap is started inside, after the change of identity, with the paths rewritten.
+Bubblewrap is started inside, after the change of identity, with the paths rewritten. The upper and the work directory
+of an overlay must be on one mount, so they lie in one directory that the identity can traverse.
 """
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -76,7 +76,10 @@ def _unit(path: Path, identity: Identity, closed: dict[Path, bool]) -> Path | No
 
 
 def _traversable(directory: Path, identity: Identity) -> bool:
-    status = os.stat(directory)
+    try:
+        status = directory.stat()
+    except FileNotFoundError:
+        return True
     if status.st_uid == identity.uid:
         return bool(status.st_mode & stat.S_IXUSR)
     if status.st_gid == identity.gid:
