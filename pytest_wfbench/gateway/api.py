@@ -3,52 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-Wire = Literal["anthropic-messages", "openai-responses", "openai-chat", "litellm"]
-EventStatus = Literal["success", "failure", "cancelled", "cut"]
+from pytest_wfbench.evidence.event import Claims, Conversation, Event, EventStatus, Message, Wire
 
-
-class Message(BaseModel):
-    """Base of everything on the control socket and in ``usage.jsonl``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Claims(Message):
-    """What a client said of itself; never believed."""
-
-    session_id: str | None = None
-    agent_id: str | None = None
-
-
-class Event(Message):
-    """One upstream request, written when it ended. Times are UTC, ISO 8601; ``ttft_ms`` in milliseconds."""
-
-    schema_version: Literal[1] = 1
-    kind: Literal["generate", "count"] = "generate"
-    sweep_id: str
-    cell_id: str
-    session: str
-    call_id: str
-    attempt: int = 1
-    status: EventStatus
-    requested_model: str | None = None
-    answered_model: str | None = None
-    provider: str | None = None
-    wire: Wire
-    response_id: str | None = None
-    started_at: str
-    completed_at: str
-    ttft_ms: float | None = None
-    http_status: int | None = None
-    error_class: str | None = None
-    error_message: str | None = None
-    claims: Claims = Claims()
-    usage_source: Literal["wire", "litellm"] = "wire"
-    native_usage: dict[str, Any] | None = None
+__all__ = [
+    "Claims",
+    "Conversation",
+    "Door",
+    "Event",
+    "EventStatus",
+    "GatewayClient",
+    "GatewayLost",
+    "GatewayRefused",
+    "Labels",
+    "Message",
+    "OpenRequest",
+    "Route",
+    "SessionUsage",
+    "Wire",
+]
 
 
 class Labels(Message):
@@ -111,11 +87,15 @@ class GatewayLost(Exception):
     """The gateway does not answer: it died or was stopped. The message holds the tail of its log."""
 
 
+class GatewayRefused(Exception):
+    """The gateway is well and will not do what it was asked; the message says why, and the remedy."""
+
+
 class GatewayClient(Protocol):
     """The control side of a running gateway."""
 
     def open(self, request: OpenRequest) -> Door:
-        """Open a door. Raises GatewayLost."""
+        """Open a door. Raises GatewayLost; GatewayRefused, for example when no cassette fits."""
         ...
 
     def close(self, door: Door) -> SessionUsage:

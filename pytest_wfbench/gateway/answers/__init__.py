@@ -1,0 +1,1 @@
+"""Scripted answers in the wire formats of the providers, streamed and whole."""

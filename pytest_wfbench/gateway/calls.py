@@ -1,0 +1,144 @@
+"""The table that door and tap share: sessions, and the calls that pass them. The gateway's only state."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pytest_wfbench.gateway.api import Claims, Conversation, Event, OpenRequest, SessionUsage
+from pytest_wfbench.gateway.cassette import Script
+from pytest_wfbench.gateway.events import Sink
+from pytest_wfbench.gateway.keys import Claim
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a requested model goes: the provider, its own name for the model, and a script if it is replayed."""
+
+    provider: str
+    model: str
+    script: Script | None = None
+
+    @property
+    def litellm_model(self) -> str:
+        """The model as LiteLLM is asked for it."""
+        return f"{self.provider}/{self.model}"
+
+
+@dataclass
+class Call:
+    """One request of a client, from the door's admission to the end of all it caused."""
+
+    id: str
+    session: Session
+    target: Target
+    requested_model: str
+    claims: Claims
+    conversation: Conversation
+    attempts: int = 0
+    upstream: int = 0
+    at_door: bool = True
+
+    @property
+    def open(self) -> bool:
+        """Whether the client or the provider is still busy with it."""
+        return self.at_door or self.upstream > 0
+
+    def start_attempt(self) -> int:
+        """Count a request to the provider and return its number, from 1."""
+        self.attempts += 1
+        self.upstream += 1
+        return self.attempts
+
+    def end_attempt(self) -> None:
+        """The request to the provider ended, whatever became of it."""
+        self.upstream -= 1
+        self.session.wake()
+
+    def leave_door(self) -> None:
+        """The client has its answer, or has gone."""
+        self.at_door = False
+        self.session.wake()
+
+
+@dataclass
+class Session:
+    """One session of one cell, behind its own socket. ``sink`` is none for a session that is not recorded."""
+
+    request: OpenRequest
+    claim: Claim
+    sweep_id: str
+    targets: Mapping[str, Target]
+    sink: Sink | None
+    closed: bool = False
+    refused: int = 0
+    callbacks: int = 0
+    events: list[Event] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    failures: Counter[tuple[str | None, int]] = field(default_factory=Counter)
+    calls: list[Call] = field(default_factory=list)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wake(self) -> None:
+        """Tell whoever drains the session to look again."""
+        self.changed.set()
+
+    def record(self, event: Event) -> None:
+        """Write an event down, first of all to the file."""
+        if self.sink is not None:
+            self.sink.write(event)
+        self.events.append(event)
+
+    def open_calls(self) -> list[Call]:
+        """Return the calls that have not ended."""
+        return [call for call in self.calls if call.open]
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until no call is open, at most ``seconds``."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self.open_calls():
+            self.changed.clear()
+            left = deadline - asyncio.get_running_loop().time()
+            try:
+                await asyncio.wait_for(self.changed.wait(), max(left, 0))
+            except TimeoutError:
+                return
+
+    def usage(self, waiting: bool = False) -> SessionUsage:
+        """Return all that passed so far."""
+        return SessionUsage(
+            events=tuple(self.events),
+            open_calls=len(self.open_calls()),
+            waiting=waiting,
+            refused=self.refused,
+            dropped_keys=dict(self.dropped),
+        )
+
+
+class Calls:
+    """Calls by id. The tap refuses a request whose call id is not here."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Call] = {}
+
+    def open(
+        self, session: Session, target: Target, requested_model: str, claims: Claims, conversation: Conversation
+    ) -> Call:
+        """Mint a call id and enter the call."""
+        call = Call(secrets.token_hex(12), session, target, requested_model, claims, conversation)
+        self._calls[call.id] = call
+        session.calls.append(call)
+        return call
+
+    def find(self, call_id: str | None) -> Call | None:
+        """Return a call of a session that still exists."""
+        return self._calls.get(call_id or "")
+
+    def forget(self, session: Session) -> None:
+        """Drop a session's calls."""
+        for call in session.calls:
+            self._calls.pop(call.id, None)

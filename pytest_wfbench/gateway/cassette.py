@@ -1,0 +1,264 @@
+"""Cassettes: scripts of what a model answers, one file each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from pytest_wfbench.files import UnsafeFile, read_untrusted
+from pytest_wfbench.gateway.api import Labels
+from pytest_wfbench.matrix.faults import problem_of_yaml, problems_of, repeated_keys
+from pytest_wfbench.matrix.problems import Problem, shown_path
+from pytest_wfbench.matrix.yamldoc import BadYaml, read_yaml
+
+ANY = "*"
+MAX_BYTES = 4 << 20
+MAX_DELAY = 3600.0
+SUFFIXES = (".yaml", ".yml")
+DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)\Z")
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+ProviderName = Literal["anthropic", "openai"]
+Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal"]
+Tokens = Annotated[int, Field(ge=0)]
+
+
+class CassetteError(Exception):
+    """Every fault of a cassette directory, one line each, with file, line, key and remedy."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class _Script(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _seconds(value: Any) -> Any:
+    match = DURATION.match(value) if isinstance(value, str) else None
+    if match:
+        return float(match[1]) * UNITS[match[2]]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError("not a duration: write 0.5, 500ms, 2s or 1m")
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=MAX_DELAY)]
+
+
+class Match(_Script):
+    """For whom a cassette is: each field a value, or ``*`` for anyone."""
+
+    task: str = ANY
+    variation: int | Literal["*"] = "*"
+    arm: str = ANY
+    session: str = ANY
+    run: int | Literal["*"] = "*"
+    agent: str = ANY
+
+    def fits(self, labels: Labels) -> bool:
+        """Whether the cassette is for these labels."""
+        return all(value in (ANY, getattr(labels, name)) for name, value in self)
+
+    @property
+    def specificity(self) -> int:
+        """How many fields are bound."""
+        return sum(value != ANY for _, value in self)
+
+
+class Tool(_Script):
+    """A tool the model calls."""
+
+    name: Annotated[str, Field(min_length=1)]
+    input: dict[str, Any] = Field(default_factory=dict)
+
+
+class Reported(_Script):
+    """What an answer reports, in neutral names; a field that is left out is not reported."""
+
+    ordinary_input: Tokens | None = None
+    cache_read_input: Tokens | None = None
+    cache_write_input: Tokens | None = None
+    total_input: Tokens | None = None
+    output: Tokens | None = None
+    reasoning_output: Tokens | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        parts = self._parts()
+        if parts is not None and self.total_input not in (None, parts):
+            raise ValueError(f"total_input is not the sum of the three inputs: write {parts}, or leave it out")
+        return self
+
+    def _parts(self) -> int | None:
+        parts = (self.ordinary_input, self.cache_read_input, self.cache_write_input)
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    @property
+    def whole_input(self) -> int | None:
+        """All input, where it is stated or its three parts are."""
+        return self.total_input if self.total_input is not None else self._parts()
+
+
+class Failure(_Script):
+    """An error in place of the answer: the first ``times`` times, or always."""
+
+    status: Annotated[int, Field(ge=400, le=599)]
+    type: str = "api_error"
+    message: str = "scripted error"
+    retry_after: Annotated[int, Field(ge=0)] | None = None
+    times: Annotated[int, Field(ge=1)] | None = None
+
+
+class Turn(_Script):
+    """One answer. ``on`` moves it to a side conversation; ``delay`` is in seconds, before the first byte."""
+
+    text: str = ""
+    tools: Annotated[tuple[Tool, ...], BeforeValidator(_tuple)] = ()
+    usage: Reported | None = None
+    delay: Seconds = 0.0
+    error: Failure | None = None
+    cut: bool = False
+    stop: Stop | None = None
+    on: Annotated[str, Field(pattern=r"^(title|subagent:\S+)$")] | None = None
+
+    @model_validator(mode="after")
+    def _answers(self) -> Self:
+        only_fails = self.error is not None and self.error.times is None
+        if self.usage is None and not only_fails:
+            raise ValueError("required key 'usage' is missing: write the tokens, or `usage: {}` if none are reported")
+        if self.cut and self.error:
+            raise ValueError("cut and error exclude each other: use two turns")
+        return self
+
+
+class Cassette(_Script):
+    """One file: who answers, for whom, and what."""
+
+    model: Annotated[str, Field(min_length=1, pattern=r"^[^\s/]\S*$")]
+    provider: ProviderName
+    match: Match = Match()
+    turns: Annotated[tuple[Turn, ...], BeforeValidator(_tuple), Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _reportable(self) -> Self:
+        for number, turn in enumerate(self.turns, 1):
+            if turn.usage is not None and (fault := _unreportable(self.provider, turn.usage)):
+                raise ValueError(f"turn {number}, {fault}")
+        return self
+
+
+def _unreportable(provider: ProviderName, usage: Reported) -> str | None:
+    inputs = (usage.ordinary_input, usage.cache_read_input, usage.cache_write_input)
+    if provider == "anthropic":
+        if usage.reasoning_output is not None:
+            return "anthropic reports no reasoning tokens: leave reasoning_output out"
+        if usage.total_input is not None and None in inputs:
+            return "anthropic reports no total: write its three parts"
+    elif usage.ordinary_input is not None and None in inputs:
+        return "openai reports a total and what of it was cached: write both cache fields, or total_input alone"
+    return None
+
+
+@dataclass(frozen=True)
+class Script:
+    """A cassette and the file it was read from."""
+
+    file: Path
+    cassette: Cassette
+
+    def turns(self, on: str | None) -> tuple[Turn, ...]:
+        """Return the turns of one conversation: the main one, or that of ``on``."""
+        return tuple(turn for turn in self.cassette.turns if turn.on == on)
+
+    def subagent_of(self, prompt: str) -> str | None:
+        """Return ``subagent:<name>`` where a scripted tool call started one with this prompt."""
+        for turn in self.cassette.turns:
+            for tool in turn.tools:
+                name, text = tool.input.get("subagent_type"), tool.input.get("prompt")
+                if isinstance(name, str) and isinstance(text, str) and text and text in prompt:
+                    return f"subagent:{name}"
+        return None
+
+
+@dataclass(frozen=True)
+class CassetteSet:
+    """All cassettes of a directory."""
+
+    directory: Path
+    scripts: tuple[Script, ...]
+
+    def find(self, labels: Labels) -> Script:
+        """Return the most specific cassette for the labels.
+
+        Raises:
+            CassetteError: when none fits, or when several equally specific ones do.
+        """
+        fitting = [script for script in self.scripts if script.cassette.match.fits(labels)]
+        best = max((script.cassette.match.specificity for script in fitting), default=0)
+        chosen = [script for script in fitting if script.cassette.match.specificity == best]
+        if len(chosen) == 1:
+            return chosen[0]
+        shown = " ".join(f"{name}={value}" for name, value in labels)
+        if not chosen:
+            fault, remedy = "no cassette fits", "Add one, or widen a `match`"
+        else:
+            names = ", ".join(script.file.name for script in chosen)
+            fault, remedy = f"equally specific cassettes fit: {names}", "Make one of them more specific"
+        raise CassetteError(Problem(shown_path(self.directory), 0, labels.task, "match", f"{fault} {shown}", remedy))
+
+
+def load_cassettes(directory: Path) -> CassetteSet:
+    """Read every ``*.yaml`` of a directory.
+
+    Raises:
+        CassetteError: with every fault of every file.
+    """
+    files = sorted(path for path in directory.iterdir() if path.suffix in SUFFIXES) if directory.is_dir() else []
+    if not files:
+        raise CassetteError(
+            Problem(shown_path(directory), 0, "", "", "no cassettes here", "Put *.yaml scripts into the directory")
+        )
+    scripts: list[Script] = []
+    problems: list[Problem] = []
+    for path in files:
+        try:
+            scripts.append(Script(path, _read(path)))
+        except CassetteError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise CassetteError(*problems)
+    return CassetteSet(directory, tuple(scripts))
+
+
+def _read(path: Path) -> Cassette:
+    file = shown_path(path)
+    try:
+        document = read_yaml(read_untrusted(path.parent, path.name, MAX_BYTES))
+    except BadYaml as error:
+        raise CassetteError(problem_of_yaml(error, file)) from None
+    except (UnsafeFile, OSError) as error:
+        raise CassetteError(Problem(file, 0, "", "", str(error), "Put a plain file in its place")) from None
+    if repeated := list(repeated_keys(document, file)):
+        raise CassetteError(*repeated)
+    try:
+        return Cassette.model_validate(document.value)
+    except ValidationError as error:
+        raise CassetteError(*_explained(problems_of(error, Cassette, document, (), file, ""))) from None
+
+
+def _explained(problems: Iterator[Problem]) -> Iterator[Problem]:
+    for problem in problems:
+        remedy = problem.remedy.replace("docs/tasks.md", "docs/cassettes.md")
+        yield Problem(problem.file, problem.line, problem.task, problem.key, problem.message, remedy)

@@ -1,0 +1,109 @@
+"""The control side of a running gateway, for the controller and its workers. Light: no HTTP library, no LiteLLM."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from pytest_wfbench.gateway.api import (
+    Door,
+    GatewayLost,
+    GatewayRefused,
+    Message,
+    OpenRequest,
+    Route,
+    SessionUsage,
+)
+from pytest_wfbench.gateway.control import (
+    Asking,
+    Begin,
+    Close,
+    Health,
+    Open,
+    Question,
+    Reply,
+    Seen,
+    Status,
+    Stop,
+    Totals,
+)
+
+# A close drains for 10 s at most; anything slower than this is dead.
+ANSWER_SECONDS = 30.0
+CHUNK = 1 << 16
+
+
+class GatewayAddress(Message):
+    """How a worker reaches the gateway: plain JSON, to be handed over with the worker's input."""
+
+    socket: Path
+    token: str = Field(repr=False)
+
+
+class Gateway:
+    """Asks a running gateway. Safe to use from several threads: each question has its own connection."""
+
+    def __init__(self, address: GatewayAddress) -> None:
+        self.address = address
+
+    def begin(self, sweep_id: str, usage_path: Path, routes: tuple[Route, ...]) -> None:
+        """Say where events go and where models lead, once, before the first door. Works while LiteLLM still boots.
+
+        Raises:
+            GatewayRefused: for a faulty cassette, a model without a provider, or a file that cannot be written.
+            GatewayLost: when the gateway does not answer.
+        """
+        self._ask(Begin(sweep_id=sweep_id, usage_path=usage_path, routes=routes))
+
+    def open(self, request: OpenRequest) -> Door:
+        """Open a door. Raises GatewayLost; GatewayRefused, for example when no cassette fits."""
+        return Door.model_validate(self._ask(Open(request=request)))
+
+    def close(self, door: Door) -> SessionUsage:
+        """Refuse new calls, wait at most 10 s for the open ones, remove the socket. Raises GatewayLost."""
+        return SessionUsage.model_validate(self._ask(Close(door=door.socket)))
+
+    def totals(self, door: Door) -> Seen:
+        """Count what passed a door so far. Raises GatewayLost."""
+        return Seen.model_validate(self._ask(Totals(door=door.socket)))
+
+    def status(self) -> Health:
+        """Ask how LiteLLM does. Raises GatewayLost."""
+        return Health.model_validate(self._ask(Status()))
+
+    def shut_down(self) -> int:
+        """End the gateway; returns how many calls never ended. Raises GatewayLost."""
+        return int(self._ask(Stop()))
+
+    def _ask(self, question: Question) -> Any:
+        line = Asking(token=self.address.token, question=question).model_dump_json() + "\n"
+        try:
+            with closing(socket.socket(socket.AF_UNIX)) as connection:
+                connection.settimeout(ANSWER_SECONDS)
+                connection.connect(str(self.address.socket))
+                connection.sendall(line.encode())
+                answer = b"".join(_received(connection))
+        except OSError as error:
+            raise GatewayLost(f"the gateway does not answer: {error}") from error
+        return _value(answer)
+
+
+def _received(connection: socket.socket) -> Iterator[bytes]:
+    while chunk := connection.recv(CHUNK):
+        yield chunk
+
+
+def _value(answer: bytes) -> Any:
+    if not answer.endswith(b"\n"):
+        raise GatewayLost("the gateway ended before it answered")
+    reply = Reply.model_validate_json(answer)
+    if reply.lost is not None:
+        raise GatewayLost(reply.lost)
+    if reply.refused is not None:
+        raise GatewayRefused(reply.refused)
+    return reply.value

@@ -1,0 +1,160 @@
+"""The near side of LiteLLM: one socket a session, and a filter on what may pass it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import ClientError, ClientResponse, ClientSession, web
+
+from pytest_wfbench.gateway.api import Claims, Conversation
+from pytest_wfbench.gateway.calls import Call, Calls, Session
+from pytest_wfbench.gateway.conversation import read_conversation
+from pytest_wfbench.gateway.filter import ROUTES, Admitted, Refused, admit, read_claims
+from pytest_wfbench.gateway.filter import Route as Way
+from pytest_wfbench.gateway.http import MAX_BODY, Passage, TooLarge, error_response, read_body
+from pytest_wfbench.gateway.keys import verify
+from pytest_wfbench.gateway.meter import Meter
+from pytest_wfbench.gateway.tap import CALL_HEADER, Tap
+
+PROTOCOL_HEADERS = ("anthropic-version", "anthropic-beta", "accept", "content-type")
+PASSED_BACK = ("content-type", "content-length", "retry-after")
+UNSCRIPTED = frozenset({"judge", "preflight"})
+
+
+@dataclass(frozen=True)
+class DoorKeeper:
+    """What every door has in common. ``proxy_key`` is the per-sweep secret that LiteLLM takes."""
+
+    calls: Calls
+    tap: Tap
+    proxy: ClientSession
+    proxy_key: str
+    signing_key: bytes
+
+    async def handle(self, session: Session, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request on a session's socket."""
+        try:
+            return await self._answer(session, request)
+        except Refused as refusal:
+            session.refused += 1
+            return error_response(refusal.status, refusal.kind, refusal.message)
+
+    async def _answer(self, session: Session, request: web.BaseRequest) -> web.StreamResponse:
+        if (request.method, request.path) == ("HEAD", "/"):
+            return web.Response(status=200)
+        if session.closed:
+            raise Refused(403, "permission_error", "the session is over")
+        if not verify(self.signing_key, session.claim, _key(request.headers), time.time()):
+            raise Refused(403, "authentication_error", "the key is not this session's, or has expired")
+        if (request.method, request.path) == ("GET", "/v1/models"):
+            return _models(session)
+        way = ROUTES.get(request.path)
+        if way is None or request.method != "POST":
+            raise Refused(403, "permission_error", f"{request.method} {request.path} does not pass this gateway")
+        body = await _json_body(request)
+        admitted = admit(way, body, session.request.models, session.request.provider_tools)
+        session.dropped.update(admitted.dropped)
+        call = self._open(session, way, admitted, request.headers, body)
+        try:
+            if way.kind == "count":
+                return self._count(call, admitted)
+            return await self._forward(call, way, admitted, request)
+        finally:
+            call.leave_door()
+
+    def _open(
+        self, session: Session, way: Way, admitted: Admitted, headers: Mapping[str, str], body: Mapping[str, Any]
+    ) -> Call:
+        session_id, agent_id = read_claims(headers, body)
+        claims = Claims(session_id=session_id, agent_id=agent_id)
+        kind = _conversation(session, way, admitted, agent_id)
+        return self.calls.open(session, session.targets[admitted.model], admitted.model, claims, kind)
+
+    def _count(self, call: Call, admitted: Admitted) -> web.Response:
+        body, event = self.tap.count_tokens(call, json.dumps(admitted.body).encode())
+        call.session.record(event)
+        return web.Response(body=body, content_type="application/json")
+
+    async def _forward(self, call: Call, way: Way, admitted: Admitted, request: web.BaseRequest) -> web.StreamResponse:
+        headers = {name: request.headers[name] for name in PROTOCOL_HEADERS if name in request.headers}
+        headers |= {
+            "authorization": f"Bearer {self.proxy_key}",
+            "accept-encoding": "identity",
+            CALL_HEADER: call.id,
+            "x-litellm-call-id": call.id,
+        }
+        body = json.dumps(admitted.body | {"model": call.target.litellm_model}).encode()
+        try:
+            async with self.proxy.post(f"http://proxy{request.path}", data=body, headers=headers) as answer:
+                return await _pass_back(self, call, way, request, answer)
+        except (ClientError, TimeoutError) as error:
+            if call.attempts == 0:
+                call.session.record(self._unsent(call, None, f"the proxy does not answer: {error}"))
+            return error_response(502, "api_error", "the gateway's proxy does not answer")
+
+    def _unsent(self, call: Call, status: int | None, message: str) -> Any:
+        """Return the record of a call that failed in the proxy, before any request to the provider."""
+        meter = Meter(call, "litellm", 0, self.tap.redact)
+        meter.status = status
+        return meter.event(error=message)
+
+
+async def _pass_back(
+    keeper: DoorKeeper, call: Call, way: Way, request: web.BaseRequest, answer: ClientResponse
+) -> web.StreamResponse:
+    if answer.status >= 400 and call.attempts == 0:
+        body = await answer.read()
+        call.session.record(keeper._unsent(call, answer.status, body.decode(errors="replace")))
+        return web.Response(status=answer.status, body=body, content_type="application/json")
+    headers = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
+    passage = Passage(request, web.StreamResponse(status=answer.status, headers=headers))
+    await passage.open()
+    try:
+        async for chunk in answer.content.iter_any():
+            await passage.write(chunk)
+            if passage.gone:
+                # Leaving closes the way to LiteLLM; the tap notices, and drains the provider.
+                return passage.response
+    except (ClientError, TimeoutError):
+        passage.abort()
+        return passage.response
+    await passage.close()
+    return passage.response
+
+
+def _key(headers: Mapping[str, str]) -> str:
+    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
+
+
+async def _json_body(request: web.BaseRequest) -> Any:
+    try:
+        return json.loads(await read_body(request, MAX_BODY))
+    except TooLarge as error:
+        raise Refused(413, "request_too_large", str(error)) from None
+    except (ValueError, RecursionError):
+        raise Refused(400, "invalid_request_error", "the body is not JSON") from None
+
+
+def _conversation(session: Session, way: Way, admitted: Admitted, agent_id: str | None) -> Conversation:
+    """Say which conversation a request belongs to; a judge or a preflight only ever has the one."""
+    if session.request.labels.session in UNSCRIPTED:
+        return "main"
+    spoken = read_conversation(way.wire, admitted.body)
+    if spoken.wants_title:
+        return "title"
+    script = session.targets[admitted.model].script
+    return "subagent" if agent_id or (script and script.subagent_of(spoken.opening)) else "main"
+
+
+def _models(session: Session) -> web.Response:
+    """List the session's models, in the shape of both families' clients."""
+    entries = [
+        {"id": name, "object": "model", "type": "model", "display_name": name, "created": 0, "owned_by": "wfbench"}
+        for name in session.request.models
+    ]
+    body = {"object": "list", "data": entries, "has_more": False, "first_id": None, "last_id": None}
+    return web.Response(body=json.dumps(body).encode(), content_type="application/json")

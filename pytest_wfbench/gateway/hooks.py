@@ -1,0 +1,53 @@
+"""Loaded by LiteLLM itself, by file path and as a top-level module: it imports nothing of ours.
+
+It does three things: every request of LiteLLM goes to the tap's socket and nowhere else, the door's call id travels
+with it as a header, and LiteLLM's own report of a finished call is told to the tap.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, UnixConnector
+from litellm.integrations.custom_logger import CustomLogger
+from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
+from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+CALL_HEADER = "x-wfbench-call"
+TAP = os.environ["WFBENCH_TAP"]
+SECRET = os.environ["WFBENCH_TAP_SECRET"]
+CALLBACK_SECONDS = 10
+
+
+def _session() -> ClientSession:
+    return ClientSession(connector=UnixConnector(path=TAP, limit=0), cookie_jar=DummyCookieJar())
+
+
+def _transport(*_: Any, **__: Any) -> LiteLLMAiohttpTransport:
+    return LiteLLMAiohttpTransport(client=_session)
+
+
+# The one factory that the clients of all three wire formats take their transport from.
+AsyncHTTPHandler.create_async_transport = staticmethod(_transport)  # type: ignore[method-assign]
+
+
+class Hooks(CustomLogger):
+    """LiteLLM calls these by keyword: the names of the parameters are part of the interface."""
+
+    async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any, data: Any, call_type: Any) -> Any:
+        """Hand the door's call id on to the provider's side."""
+        call_id = data["proxy_server_request"]["headers"].get(CALL_HEADER, "")
+        data["extra_headers"] = {**(data.get("extra_headers") or {}), CALL_HEADER: call_id}
+        return data
+
+    async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Tell the tap that LiteLLM counted a call. ``kwargs`` hold secrets: nothing of them but the id goes on."""
+        headers = {CALL_HEADER: str(kwargs.get("litellm_call_id")), "x-api-key": SECRET}
+        async with _session() as session:
+            timeout = ClientTimeout(total=CALLBACK_SECONDS)
+            async with session.post("http://tap/wfbench/callback", headers=headers, timeout=timeout):
+                pass
+
+
+hooks = Hooks()

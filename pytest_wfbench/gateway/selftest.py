@@ -1,0 +1,97 @@
+"""One request over the whole road, against a built-in script, before a cell starts."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from pytest_wfbench.gateway.api import Door, Event, GatewayLost, Labels, OpenRequest
+from pytest_wfbench.gateway.cassette import Cassette, Reported, Script, Turn
+from pytest_wfbench.gateway.client import Gateway
+
+SELF_TEST_MODEL = "wfbench/self-test"
+TEXT = "the road is open"
+USAGE = Reported(ordinary_input=11, cache_read_input=7, cache_write_input=5, output=3)
+SELF_TEST_SCRIPT = Script(
+    Path("self-test"),
+    Cassette(model="self-test", provider="anthropic", turns=(Turn(text=TEXT, usage=USAGE),)),
+)
+SECONDS = 20.0
+CALLBACK_SECONDS = 10.0
+POLL = 0.02
+
+
+class UnixHTTPConnection(HTTPConnection):
+    """HTTP to a unix socket, with nothing but the standard library."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("gateway", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def self_test(gateway: Gateway) -> Event:
+    """Send one request through a door of its own and return its event.
+
+    Raises:
+        GatewayLost: when any part of the road is broken: no answer, no event, an event that is not whole, or no
+            report from LiteLLM's callback.
+    """
+    labels = Labels(task="self-test", arm="none", session="preflight", run=1, agent="none")
+    door = gateway.open(OpenRequest(cell_id="self-test", labels=labels, models=(SELF_TEST_MODEL,), seconds=60))
+    try:
+        _request(door)
+        seen = _await_callback(gateway, door)
+    finally:
+        events = gateway.close(door).events
+    if not seen:
+        raise GatewayLost("self-test: LiteLLM's callback did not report the request")
+    return _whole(events)
+
+
+def _request(door: Door) -> None:
+    body = {"model": SELF_TEST_MODEL, "messages": [{"role": "user", "content": "ping"}]}
+    headers = {"authorization": f"Bearer {door.key}", "content-type": "application/json"}
+    connection = UnixHTTPConnection(door.socket, SECONDS)
+    try:
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read().decode(errors="replace")
+    except (OSError, HTTPException) as error:
+        raise GatewayLost(f"self-test: the door does not answer: {error}") from error
+    finally:
+        connection.close()
+    if answer.status != 200 or TEXT not in text:
+        raise GatewayLost(f"self-test: answered {answer.status}: {text[:500]}")
+
+
+def _await_callback(gateway: Gateway, door: Door) -> bool:
+    deadline = time.monotonic() + CALLBACK_SECONDS
+    while time.monotonic() < deadline:
+        if gateway.totals(door).callbacks:
+            return True
+        time.sleep(POLL)
+    return False
+
+
+def _whole(events: tuple[Event, ...]) -> Event:
+    expected = {
+        "input_tokens": USAGE.ordinary_input,
+        "cache_creation_input_tokens": USAGE.cache_write_input,
+        "cache_read_input_tokens": USAGE.cache_read_input,
+        "output_tokens": USAGE.output,
+    }
+    if len(events) != 1:
+        raise GatewayLost(f"self-test: {len(events)} events were recorded instead of 1")
+    event = events[0]
+    if (event.status, event.wire, event.native_usage) != ("success", "anthropic-messages", expected):
+        raise GatewayLost(f"self-test: the event is not whole: {event.model_dump_json()}")
+    return event

@@ -1,0 +1,297 @@
+"""The gateway's process: control socket, doors and tap, with LiteLLM as its child."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pytest_wfbench.evidence.redact import Redactor
+from pytest_wfbench.gateway.api import Door, GatewayLost, GatewayRefused, OpenRequest, Route
+from pytest_wfbench.gateway.calls import Calls, Session, Target
+from pytest_wfbench.gateway.cassette import CassetteError, CassetteSet, load_cassettes
+from pytest_wfbench.gateway.control import (
+    ASKING,
+    MAX_LINE,
+    Begin,
+    Boot,
+    Close,
+    Health,
+    Open,
+    Provider,
+    Reply,
+    Seen,
+    Status,
+    Stop,
+    Totals,
+)
+from pytest_wfbench.gateway.death import die_with
+from pytest_wfbench.gateway.door import DoorKeeper
+from pytest_wfbench.gateway.events import EventLog
+from pytest_wfbench.gateway.forward import Forward
+from pytest_wfbench.gateway.http import Listener, listen, unix_client
+from pytest_wfbench.gateway.keys import Claim, mint
+from pytest_wfbench.gateway.proxy import Proxy
+from pytest_wfbench.gateway.replay import Replay
+from pytest_wfbench.gateway.selftest import SELF_TEST_MODEL, SELF_TEST_SCRIPT
+from pytest_wfbench.gateway.tap import Tap
+
+DRAIN_SECONDS = 10.0
+HANDLER_SECONDS = 1.0
+
+
+@dataclass
+class OpenDoor:
+    """A session and the socket it listens on."""
+
+    session: Session
+    listener: Listener
+
+
+@dataclass
+class Sweep:
+    """What ``begin`` told: where events go, and where models lead."""
+
+    id: str
+    log: EventLog
+    cassettes: Mapping[str, CassetteSet]
+    plain: frozenset[str]
+
+
+@dataclass
+class Gateway:
+    """Everything that runs in this process."""
+
+    boot: Boot
+    proxy: Proxy
+    keeper: DoorKeeper
+    providers: Mapping[str, Provider]
+    signing_key: bytes
+    sweep: Sweep | None = None
+    doors: dict[Path, OpenDoor] = field(default_factory=dict)
+    lost_calls: int = 0
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, question: object) -> Any:
+        """Do what was asked. Raises GatewayRefused or GatewayLost."""
+        return await self._answers()[type(question)](question)
+
+    def _answers(self) -> Mapping[type, Callable[[Any], Awaitable[Any]]]:
+        return {
+            Begin: self.begin,
+            Open: self.open,
+            Close: self.close,
+            Totals: self.totals,
+            Status: self.status,
+            Stop: self.stop,
+        }
+
+    async def begin(self, asked: Begin) -> None:
+        """Load the scripts and open the event log, once."""
+        if self.sweep is not None:
+            raise GatewayRefused("a sweep has begun already: start a gateway for each sweep")
+        try:
+            cassettes = {r.model: load_cassettes(r.cassettes) for r in asked.routes if r.cassettes is not None}
+            plain = frozenset(route.model for route in asked.routes if route.cassettes is None)
+            for route in asked.routes:
+                self._check_provider(route)
+            log = EventLog(asked.usage_path)
+        except CassetteError as error:
+            raise GatewayRefused(str(error)) from None
+        except OSError as error:
+            raise GatewayRefused(f"{asked.usage_path}: cannot be written: {error}") from None
+        self.sweep = Sweep(asked.sweep_id, log, cassettes, plain)
+
+    def _check_provider(self, route: Route) -> None:
+        provider, slash, name = route.model.partition("/")
+        if route.cassettes is None and not (slash and name and provider in self.providers):
+            known = ", ".join(sorted(self.providers)) or "none"
+            raise GatewayRefused(f"model {route.model}: no such provider here (with a key: {known})")
+
+    async def open(self, asked: Open) -> Door:
+        """Give a session its own socket and key."""
+        request = asked.request
+        if self.proxy.failed:
+            raise GatewayLost(self.proxy.failed)
+        if request.max_cost is not None:
+            raise GatewayRefused("a budget of a session is not supported by this gateway")
+        targets = {model: self._target(model, request) for model in request.models}
+        hidden = set(request.models) == {SELF_TEST_MODEL}
+        name = secrets.token_hex(6)
+        expires = int(time.time() + request.seconds) + 1
+        claim = Claim(request.cell_id, request.labels.session, name, request.models, expires)
+        sink = None if hidden or self.sweep is None else self.sweep.log
+        session = Session(request, claim, self.sweep.id if self.sweep else "none", targets, sink)
+        path = self.boot.directory / "d" / name
+        handler = partial(self.keeper.handle, session)
+        listener = await listen(path, handler, 0o600, self.boot.owner)
+        self.doors[path] = OpenDoor(session, listener)
+        return Door(
+            cell_id=request.cell_id,
+            session=request.labels.session,
+            socket=path,
+            key=mint(self.signing_key, claim),
+        )
+
+    def _target(self, model: str, request: OpenRequest) -> Target:
+        if model == SELF_TEST_MODEL:
+            return _scripted(SELF_TEST_SCRIPT)
+        if self.sweep is None:
+            raise GatewayRefused("no sweep has begun")
+        if (cassettes := self.sweep.cassettes.get(model)) is not None:
+            try:
+                return _scripted(cassettes.find(request.labels))
+            except CassetteError as error:
+                raise GatewayRefused(str(error)) from None
+        if model not in self.sweep.plain:
+            raise GatewayRefused(f"model {model} is not among the sweep's routes")
+        provider, _, name = model.partition("/")
+        return Target(provider, name)
+
+    async def close(self, asked: Close) -> Any:
+        """Refuse new calls, drain the open ones, and take the socket away."""
+        door = self.doors.pop(asked.door, None)
+        if door is None:
+            raise GatewayRefused("no such door, or closed already")
+        session = door.session
+        session.closed = True
+        waiting = any(call.upstream for call in session.calls)
+        await session.drain(DRAIN_SECONDS)
+        usage = session.usage(waiting)
+        self.lost_calls += usage.open_calls
+        for task in tuple(session.tasks):
+            task.cancel()
+        await door.listener.close(HANDLER_SECONDS if usage.open_calls else 0)
+        self.keeper.calls.forget(session)
+        if session.sink is not None:
+            await asyncio.to_thread(session.sink.sync)
+        return usage
+
+    async def totals(self, asked: Totals) -> Seen:
+        """Count what passed a door so far."""
+        door = self.doors.get(asked.door)
+        if door is None:
+            raise GatewayRefused("no such door, or closed already")
+        session = door.session
+        return Seen(events=len(session.events), callbacks=session.callbacks, open_calls=len(session.open_calls()))
+
+    async def status(self, asked: Status) -> Health:
+        """Say how the proxy does."""
+        process = self.proxy.process
+        return Health(
+            ready=self.proxy.ready,
+            failed=self.proxy.failed,
+            open_calls=self.lost_calls,
+            pid=process.pid if process else None,
+        )
+
+    async def stop(self, asked: Stop) -> int:
+        """Close what is open, and say how many calls never ended."""
+        await asyncio.gather(*(self.close(Close(door=path)) for path in tuple(self.doors)))
+        if self.sweep is not None:
+            self.sweep.log.close()
+            self.sweep = None
+        self.stopping.set()
+        return self.lost_calls
+
+
+def _scripted(script: Any) -> Target:
+    return Target(script.cassette.provider, script.cassette.model, script)
+
+
+async def _control(gateway: Gateway, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        asking = ASKING.validate_json(await reader.readline())
+        if not hmac.compare_digest(asking.token, gateway.boot.token):
+            raise GatewayRefused("wrong token")
+        reply = Reply(value=await gateway.answer(asking.question))
+    except GatewayLost as error:
+        reply = Reply(lost=str(error))
+    except GatewayRefused as error:
+        reply = Reply(refused=str(error))
+    except (ValidationError, ValueError) as error:
+        reply = Reply(refused=f"not a question: {error}")
+    writer.write(reply.model_dump_json().encode() + b"\n")
+    try:
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+    except ConnectionError:
+        return
+
+
+async def _parent_gone() -> None:
+    """Wait for the end of standard input: the controller holds its other end, and never writes again."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await reader.read()
+
+
+async def run(boot: Boot) -> None:
+    """Serve until told to stop, or until the controller is gone."""
+    private, doors = boot.directory / "p", boot.directory / "d"
+    private.mkdir(mode=0o700)
+    doors.mkdir(mode=0o711)
+    proxy = Proxy(private)
+    providers = {provider.name: provider for provider in boot.providers}
+    calls, forward, signing_key = Calls(), Forward(providers), secrets.token_bytes(32)
+    known = [boot.token, proxy.key, proxy.tap_secret, *(provider.key for provider in boot.providers)]
+    tap = Tap(calls, proxy.tap_secret, Replay(), forward, Redactor(known).text)
+    async with unix_client(proxy.socket) as client:
+        keeper = DoorKeeper(calls, tap, client, proxy.key, signing_key)
+        gateway = Gateway(boot, proxy, keeper, providers, signing_key)
+        tap_listener = await listen(proxy.tap_socket, tap.handle)
+        control = await asyncio.start_unix_server(
+            partial(_control, gateway), path=str(boot.directory / "p" / "control"), limit=MAX_LINE
+        )
+        try:
+            await _serve(gateway, proxy)
+        finally:
+            control.close()
+            await proxy.stop()
+            await tap_listener.close()
+            await forward.close()
+
+
+async def _serve(gateway: Gateway, proxy: Proxy) -> None:
+    if gateway.boot.proxy:
+        await proxy.start()
+    watch = asyncio.create_task(proxy.watch())
+    ends = [asyncio.create_task(_parent_gone()), asyncio.create_task(gateway.stopping.wait())]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    for task in (watch, *ends):
+        task.cancel()
+
+
+def _first_line() -> bytes:
+    """Read one line of standard input and not a byte beyond it."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(sys.stdin.fileno(), 1)):
+        line += byte
+    return line
+
+
+def main() -> None:
+    """Read what to do from the first line of standard input, then serve."""
+    boot = Boot.model_validate_json(_first_line())
+    die_with(boot.parent)
+    try:
+        asyncio.run(run(boot))
+    finally:
+        shutil.rmtree(boot.directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

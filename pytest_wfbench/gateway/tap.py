@@ -1,0 +1,121 @@
+"""The far side of LiteLLM: sees the provider's own bytes, and meters them."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from pytest_wfbench.gateway.answers.base import compact
+from pytest_wfbench.gateway.api import Event, Wire
+from pytest_wfbench.gateway.calls import Call, Calls
+from pytest_wfbench.gateway.http import MAX_BODY, Passage, TooLarge, error_response, read_body
+from pytest_wfbench.gateway.meter import Meter, Redact
+from pytest_wfbench.gateway.replay import estimate_tokens
+from pytest_wfbench.gateway.upstream import Cut, Upstream, UpstreamAnswer, UpstreamRequest
+
+CALL_HEADER = "x-wfbench-call"
+CALLBACK_PATH = "/wfbench/callback"
+DRAIN_SECONDS = 60.0
+FORWARDED = ("accept", "content-type", "anthropic-version", "anthropic-beta", "user-agent")
+Recorder = Callable[[Event], None]
+WIRES: Mapping[str, Wire] = {
+    "/v1/messages": "anthropic-messages",
+    "/v1/responses": "openai-responses",
+    "/v1/chat/completions": "openai-chat",
+}
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Answers LiteLLM. ``secret`` is what LiteLLM takes for the provider's key; ``redact`` cleans error messages."""
+
+    calls: Calls
+    secret: str
+    replay: Upstream
+    forward: Upstream
+    redact: Redact
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request of LiteLLM, or its callback."""
+        if not self._authorised(request.headers):
+            return error_response(403, "permission_error", "not from the gateway's own proxy")
+        call = self.calls.find(request.headers.get(CALL_HEADER))
+        if call is None:
+            return error_response(403, "permission_error", "unknown call id")
+        if request.path == CALLBACK_PATH:
+            call.session.callbacks += 1
+            return web.Response(status=204)
+        return await self._generate(request, call)
+
+    async def _generate(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        wire = WIRES.get(request.path)
+        if wire is None or request.method != "POST":
+            return error_response(404, "not_found_error", f"no such route upstream: {request.path}")
+        try:
+            raw = await read_body(request, MAX_BODY)
+            body = json.loads(raw)
+        except (TooLarge, ValueError) as error:
+            return error_response(400, "invalid_request_error", str(error))
+        if not isinstance(body, dict) or body.get("model") != call.target.model:
+            return error_response(403, "permission_error", "the proxy asks for a model that the session may not use")
+        headers = {name: request.headers[name] for name in FORWARDED if name in request.headers}
+        sent = UpstreamRequest(call, wire, request.path, headers, body, raw)
+        return await self._metered(request, sent, Meter(call, wire, call.start_attempt(), self.redact))
+
+    async def _metered(self, request: web.BaseRequest, sent: UpstreamRequest, meter: Meter) -> web.StreamResponse:
+        task = asyncio.current_task()
+        session = sent.call.session
+        if task is not None:
+            session.tasks.add(task)
+        try:
+            upstream = self.replay if sent.call.target.script is not None else self.forward
+            async with upstream.answer(sent) as answer:
+                return await self._pass_on(request, meter, answer, session.record)
+        except Cut as error:
+            session.record(meter.event(cut=True, error=str(error)))
+            return error_response(502, "api_error", "the provider did not answer")
+        finally:
+            session.tasks.discard(task)
+            sent.call.end_attempt()
+
+    async def _pass_on(
+        self, request: web.BaseRequest, meter: Meter, answer: UpstreamAnswer, record: Recorder
+    ) -> web.StreamResponse:
+        meter.begin(answer.status, answer.streamed)
+        kind = "text/event-stream" if answer.streamed else "application/json"
+        response = web.StreamResponse(status=answer.status, headers={**answer.headers, "content-type": kind})
+        passage = Passage(request, response)
+        try:
+            async with asyncio.timeout(None) as limit:
+                await passage.open()
+                async for chunk in answer.chunks:
+                    meter.feed(chunk)
+                    await passage.write(chunk)
+                    if passage.gone and limit.when() is None:
+                        limit.reschedule(asyncio.get_running_loop().time() + DRAIN_SECONDS)
+        except (Cut, TimeoutError) as error:
+            record(meter.event(cut=True, gone=passage.gone, error=str(error) or "the stream outlived its client"))
+            passage.abort()
+            return response
+        # The record comes before the last byte: who has the whole answer can count on the event.
+        record(meter.event(gone=passage.gone))
+        await passage.close()
+        return response
+
+    def count_tokens(self, call: Call, raw: bytes) -> tuple[bytes, Event]:
+        """Estimate the tokens of a request, for a client that asks before it generates."""
+        meter = Meter(call, "anthropic-messages", call.start_attempt(), self.redact, kind="count")
+        call.end_attempt()
+        body = compact({"input_tokens": estimate_tokens(raw)})
+        meter.begin(200, streamed=False)
+        meter.feed(body)
+        return body, meter.event()
+
+    def _authorised(self, headers: Mapping[str, str]) -> bool:
+        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.secret.encode())

@@ -1,0 +1,1 @@
+"""Tokens and dollars, derived offline from what the gateway recorded."""
