@@ -15,7 +15,7 @@ from pytest_wfbench.agents.stream import Transcript
 
 PROGRAM = ".wfbench/mini_main.py"
 PROGRAM_SOURCE = Path(__file__).with_name("mini_main.py")
-CONFIG = ".wfbench/mini"
+CONFIG = ".mini-swe-agent"
 REMEDY = "install it beside the harness: pip install 'pytest-wfbench[mini]'"
 
 

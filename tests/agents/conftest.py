@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -42,19 +42,28 @@ class Turn:
 
 
 class Upstream(ThreadingHTTPServer):
-    """The turn is chosen by the number of assistant messages in the request, as cassettes do."""
+    """The turn is chosen by the number of assistant messages in the request, as cassettes do.
+
+    A conversation whose first message holds ``SIDE`` is a subagent's, and takes its turns from ``side``.
+    """
 
     daemon_threads = True
 
-    def __init__(self, turns: list[Turn]) -> None:
+    def __init__(self, turns: list[Turn], side: list[Turn]) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.turns = turns
+        self.turns, self.side = turns, side
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.closing = threading.Event()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def turn(self, body: dict[str, Any]) -> tuple[Turn, int]:
+        aside = bool(self.side) and "SIDE" in json.dumps(body["messages"][0])
+        turns = self.side if aside else self.turns
+        index = sum(message["role"] == "assistant" for message in body["messages"])
+        return turns[min(index, len(turns) - 1)], index + 100 * aside
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away are part of the tests."""
@@ -78,8 +87,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append((path, dict(self.headers), body))
         if path.endswith("count_tokens"):
             return self._send(200, b'{"input_tokens": 7}')
-        index = sum(message["role"] == "assistant" for message in body["messages"])
-        turn = self.server.turns[min(index, len(self.server.turns) - 1)]
+        turn, index = self.server.turn(body)
         if turn.hang:
             self.server.closing.wait(30)
             return None
@@ -158,12 +166,12 @@ class Ran:
 
 
 @pytest.fixture
-def upstream() -> Iterator[Callable[[list[Turn]], Upstream]]:
+def upstream() -> Iterator[Callable[..., Upstream]]:
     """Start scripted providers; they end with the test."""
     started: list[Upstream] = []
 
-    def start(turns: list[Turn]) -> Upstream:
-        server = Upstream(turns)
+    def start(turns: list[Turn], side: list[Turn]) -> Upstream:
+        server = Upstream(turns, side)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         started.append(server)
         return server
@@ -193,24 +201,35 @@ class Runner:
     """
 
     place: Path
-    start: Callable[[list[Turn]], Upstream]
+    start: Callable[..., Upstream]
     name: str
     model: str = MODEL
     keep_uid: bool = False
 
     def __call__(
-        self, *turns: dict[str, Any], prompt: str = "Do it.", timeout: float = 30, base: str = "", **fields: Any
+        self,
+        *turns: dict[str, Any],
+        side: Sequence[dict[str, Any]] = (),
+        env: Mapping[str, str] | None = None,
+        base: str = "",
+        timeout: float = 30,
+        **fields: Any,
     ) -> Ran:
-        """Run one session; each turn holds the fields of a ``Turn``."""
-        server = self.start([Turn(**turn) for turn in turns])
+        """Run one session; each turn holds the fields of a ``Turn``, ``fields`` are those of a ``SessionInput``."""
+        server = self.start([Turn(**turn) for turn in turns], [Turn(**turn) for turn in side])
         agent = get_agent(self.name)
         workspace, home = self.place / "workspace", self.place / "home"
-        session = SessionInput(
-            prompt=prompt, model=self.model, session_id=str(uuid.uuid4()), timeout=timeout,
-            base_url=base or server.url, key=KEY, workspace=str(workspace), home=str(home), **fields,
-        )  # fmt: skip
-        argv, env = self._prepared(agent, agent.invocation(session), home)
-        status, stdout, stderr, seconds = _run(argv, env, workspace, agent.invocation(session).stdin, timeout)
+        told = {
+            "prompt": "Do it.",
+            "model": self.model,
+            "session_id": str(uuid.uuid4()),
+            "key": KEY,
+            "timeout": timeout,
+        }
+        places = {"base_url": base or server.url, "workspace": str(workspace), "home": str(home)}
+        invocation = agent.invocation(SessionInput(**{**told, **places, **fields}))
+        argv, whole = self._prepared(agent, invocation, home)
+        status, stdout, stderr, seconds = _run(argv, {**whole, **(env or {})}, workspace, invocation.stdin, timeout)
         return Ran(status, stdout, stderr, seconds, agent.read(stdout, status), workspace, server)
 
     def _prepared(self, agent: Agent, invocation: Invocation, home: Path) -> tuple[list[str], dict[str, str]]:
@@ -266,7 +285,7 @@ def _run(
 
 
 @pytest.fixture
-def runner(place: Path, upstream: Callable[[list[Turn]], Upstream]) -> Callable[..., Runner]:
+def runner(place: Path, upstream: Callable[..., Upstream]) -> Callable[..., Runner]:
     """Make a runner of the named agent, which must be installed (in CI) or else skips the test."""
 
     def make(name: str, **fields: Any) -> Runner:
