@@ -11,7 +11,6 @@ from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.task import TaskKind
 from pytest_wfbench.promotion.model import ArmPolicy, Decision, Promotion, SideNumbers, TaskNumbers
 from pytest_wfbench.promotion.policies import POLICIES
-from pytest_wfbench.promotion.required import required_arms, touched_skills
 from pytest_wfbench.promotion.rules import Comparison, Decided, Policy, Ruling, policy_options
 from pytest_wfbench.statistics.aggregate import Measure
 from pytest_wfbench.statistics.paired import Pair, Side, pair_up
@@ -28,17 +27,9 @@ def decide(rows: Rows, sweep: Sweep) -> Promotion:
     candidates = sorted((arm for arm in sweep.arms if arm.candidate_of), key=lambda arm: arm.name)
     faults = tuple(_faults(rows, sweep))
     decisions = [decision for arm in candidates for decision in _decide_arm(arm, runs, sweep, faults)]
-    required = required_of(sweep)
+    required = tuple(sorted(sweep.candidate.required_arms)) if sweep.candidate else ()
     decisions += [_never_run(name) for name in required if name not in {d.candidate_arm for d in decisions}]
     return _promotion(sweep, tuple(decisions), required)
-
-
-def required_of(sweep: Sweep) -> tuple[str, ...]:
-    """Return the arms that the sweep's overlay must be measured under, those its definitions imply included."""
-    if sweep.candidate is None:
-        return ()
-    implied = required_arms(touched_skills(file.path for file in sweep.candidate.files), sweep.arms)
-    return tuple(sorted({*sweep.candidate.required_arms, *implied}))
 
 
 def overall(decisions: Iterable[Decision]) -> Decided:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -68,9 +69,11 @@ def pair_up(
     units: Iterable[tuple[str, int]], runs: Sequence[Run], incumbent: str, candidate: str, subject: str
 ) -> tuple[Pair, ...]:
     """Return a pair per (task, variation), sorted; a side without runs is empty, not left out."""
+    held: dict[tuple[str, int, str, str], list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: run.key):
+        held[run.key[:4]].append(run)
 
     def side(unit: tuple[str, int], arm: str) -> Side:
-        wanted = (*unit, arm, subject)
-        return Side(tuple(sorted((run for run in runs if run.key[:4] == wanted), key=lambda run: run.key)))
+        return Side(tuple(held.get((*unit, arm, subject), ())))
 
     return tuple(Pair(*unit, side(unit, incumbent), side(unit, candidate)) for unit in sorted(set(units)))

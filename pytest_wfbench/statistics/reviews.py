@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -71,3 +71,15 @@ def _number(value: Any) -> float | None:
 
 def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
+
+
+def over_repeats(runs: Sequence[Run]) -> Scores:
+    """Return what repeats say together: medians, the lowest blocker recall, flags only where all hold."""
+    return Scores(
+        weighted_f1=middle(runs, lambda scores: scores.weighted_f1),
+        blocker_recall=lowest(runs, lambda scores: scores.blocker_recall),
+        false_positives=middle(runs, lambda scores: scores.false_positives),
+        verdict_correct=every(runs, lambda scores: scores.verdict_correct),
+        clean_pass=every(runs, lambda scores: scores.clean_pass),
+        clean_control=every(runs, lambda scores: scores.clean_control),
+    )

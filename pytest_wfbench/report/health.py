@@ -1,0 +1,72 @@
+"""How sound the evidence is, in sentences. No sentence means that nothing was found wanting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pytest_wfbench.evidence.manifest import Sweep
+from pytest_wfbench.evidence.row import Row, Usage
+from pytest_wfbench.evidence.store import Rows
+from pytest_wfbench.report.words import plural
+
+
+def health(rows: Rows, sweep: Sweep) -> tuple[str, ...]:
+    """Return what a reader should know about the evidence, worst first."""
+    return tuple(sentence for check in CHECKS for sentence in check(rows, sweep))
+
+
+def _whole(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    if rows.torn:
+        yield f"A row is torn: {rows.torn}."
+    if rows.duplicates:
+        yield f"{plural(len(rows.duplicates), 'attempt')} recorded twice: {', '.join(rows.duplicates[:3])}."
+    planned = {cell.cell_id for cell in sweep.planned}
+    if strangers := sorted({row.cell_id for row in rows.rows} - planned):
+        yield f"{plural(len(strangers), 'cell')} nobody planned: {', '.join(strangers[:3])}."
+    if sweep.open_calls:
+        yield f"{plural(len(sweep.open_calls), 'upstream request')} never ended; what they used is unknown."
+
+
+def _sandboxed(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    if sweep.sandbox == "host":
+        yield "There was no sandbox: agents could see and change the host. These rows are not promotable."
+
+
+def _metered(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    total = len(rows.rows)
+    if unmetered := sum(row.usage_incomplete for row in rows.rows):
+        yield f"{unmetered} of {plural(total, 'attempt')} have incomplete usage: their tokens and cost are unknown."
+    if unpriced := sum(row.cost_usd is None and not row.usage_incomplete for row in rows.rows):
+        yield f"{unpriced} of {plural(total, 'attempt')} have no price: their model is not in the price table."
+    if differing := sum(_claims_differ(row) for row in rows.rows):
+        yield f"{plural(differing, 'attempt')} where the agent's own account differs from what the gateway counted."
+    if failed := sum(row.failed_requests or 0 for row in rows.rows):
+        yield f"{plural(failed, 'upstream request')} failed."
+
+
+def _uniform(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    tables = sorted({row.price_table for row in rows.rows if row.price_table})
+    if len(tables) > 1:
+        yield f"Costs come from {len(tables)} price tables: {', '.join(tables)}."
+    for subject in sorted({row.subject for row in rows.rows}):
+        of = [row for row in rows.rows if row.subject == subject]
+        models = sorted({model for row in of for model in row.models_answered or ()})
+        if len(models) > 1:
+            yield f"{subject} was answered by {len(models)} models: {', '.join(models)}."
+
+
+def _spared(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    if reused := sum(row.reused_from is not None for row in rows.rows):
+        yield f"{plural(reused, 'row')} reused from an earlier sweep."
+    if again := sum(row.attempt > 1 for row in rows.rows):
+        yield f"{plural(again, 'retry')} recorded and paid for.".replace("retrys", "retries")
+
+
+CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (_whole, _sandboxed, _metered, _uniform, _spared)
+
+
+def _claims_differ(row: Row) -> bool:
+    claimed = row.claimed_usage or {}
+    known = row.usage.model_dump()
+    return any(name in claimed and None not in (claimed[name], known[name]) and claimed[name] != known[name]
+               for name in Usage.model_fields)  # fmt: skip

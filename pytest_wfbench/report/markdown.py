@@ -1,0 +1,46 @@
+"""report.md, from the one summary and a template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pytest_wfbench.report.escape import cell
+from pytest_wfbench.report.prose import sentences
+from pytest_wfbench.report.summary import Report
+from pytest_wfbench.report.words import UNKNOWN, count, dollars, seconds, signed
+from pytest_wfbench.statistics.aggregate import Number, Summary
+from pytest_wfbench.statistics.reviews import Scores, over_repeats
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def render_markdown(report: Report) -> str:
+    """Return the report as GitHub-flavoured Markdown."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "cell": cell, "count": count, "dollars": dollars, "seconds": seconds, "signed": signed, "score": _score,
+        "flag": _flag,
+    }  # fmt: skip
+    template = environment.get_template("report.md.j2")
+    return template.render(report=report, sentences=sentences(report), reviews=_reviews(report))
+
+
+def _reviews(report: Report) -> list[tuple[Summary, Scores]]:
+    return [(summary, over_repeats(summary.graded)) for summary in report.summaries if summary.kind == "review"]
+
+
+def _score(value: Number | None) -> str:
+    return UNKNOWN if value is None else f"{value:.3g}"
+
+
+def _flag(value: bool | None) -> str:
+    return UNKNOWN if value is None else "yes" if value else "no"

@@ -1,0 +1,69 @@
+"""The summary as plain JSON, for other tools."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from pytest_wfbench.report.savings import Savings
+from pytest_wfbench.report.summary import Failure, Report
+from pytest_wfbench.statistics.aggregate import Summary
+
+MEDIANS = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "wall", "turns", "churn", "tools")
+
+
+def as_json(report: Report) -> str:
+    """Return the report as indented JSON: unknown is null, wall in seconds, cost in USD, savings in percent."""
+    return json.dumps(as_plain(report), indent=1, ensure_ascii=False) + "\n"
+
+
+def as_plain(report: Report) -> dict[str, Any]:
+    """Return the report as a JSON value."""
+    sweep, verdict = report.sweep, report.verdict
+    return {
+        "schema_version": 1,
+        "sweep_id": sweep.sweep_id,
+        "run_status": sweep.run_status,
+        "started_at": sweep.started_at,
+        "ended_at": sweep.ended_at,
+        "head": sweep.head,
+        "verdict": {**asdict(verdict), "glyph": verdict.glyph, "graded": verdict.counts.graded},
+        "subjects": list(report.subjects),
+        "models": list(report.models),
+        "judges": list(report.judges),
+        "spent": asdict(report.spent),
+        "tasks": [_summary(summary) for summary in report.summaries],
+        "savings": [_savings(entry) for entry in report.savings],
+        "decisions": [_decision(entry) for entry in report.decisions],
+        "failures": [_failure(entry) for entry in report.failures],
+        "skipped": [entry.model_dump() for entry in report.skipped],
+        "health": list(report.health),
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    counts = {
+        "runs": len(summary.runs),
+        "valid": summary.valid,
+        "resolved": summary.resolved,
+        "unusable": summary.unusable,
+    }
+    medians = {name: getattr(summary, name) for name in MEDIANS}
+    return {**summary.key._asdict(), "kind": summary.kind, **counts, "medians": medians}
+
+
+def _failure(entry: Failure) -> dict[str, Any]:
+    rest = {"run": entry.run, "outcome": entry.outcome, "kind": entry.kind, "reason": entry.reason}
+    return entry.key._asdict() | rest
+
+
+def _savings(entry: Savings) -> dict[str, Any]:
+    names = ("subject", "arm", "against", "tasks", "resolved", "valid", "resolved_against", "valid_against")
+    return {**{name: getattr(entry, name) for name in names}, "percents": dict(entry.percents)}
+
+
+def _decision(entry: Any) -> dict[str, Any]:
+    names = ("candidate_arm", "incumbent_arm", "subject", "decision", "metric")
+    lists = ("reasons", "gated_tasks", "ungated_tasks")
+    return {name: getattr(entry, name) for name in names} | {name: list(getattr(entry, name)) for name in lists}
