@@ -134,10 +134,12 @@ def tool_calls(run: Run) -> Number | None:
 
 def total(values: Iterable[Number | None]) -> Number | None:
     """Return the sum, or none where a value is unknown or there is none."""
-    known = list(values)
-    if not known or any(value is None for value in known):
+    given = list(values)
+    known = [value for value in given if value is not None]
+    if not known or len(known) < len(given):
         return None
-    return math.fsum(value for value in known if value is not None)
+    # Floats are added exactly, so that their order does not matter; counts stay counts.
+    return sum(known) if all(isinstance(value, int) for value in known) else math.fsum(known)
 
 
 def median_of(runs: Iterable[Run], measure: Measure) -> Number | None:
