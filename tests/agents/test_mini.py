@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_wfbench.agents.base import AgentUnavailable, SessionInput
-from pytest_wfbench.agents.mini import MiniAgent
+from pytest_wfbench.agents.mini import PROGRAM_SOURCE, MiniAgent
 from pytest_wfbench.agents.stream import Retry, SkillUse, TextEvent, ToolCall, ToolResult, UsageClaim
 
 FINISH = {"tools": [("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"})]}
@@ -199,6 +202,17 @@ class TestForgery:
         assert len(lines) == 4
         assert all("denied" in line or "not permitted" in line for line in lines[:3]), lines
         assert lines[3] == "key="
+
+    def test_descriptor_is_private(self) -> None:
+        """What else the process prints, and what its children inherit, does not lead to the stream."""
+        code = (
+            f"import runpy, os; m = runpy.run_path({str(PROGRAM_SOURCE)!r}); e = m['private_events']()\n"
+            "print('printed'); os.system('echo hi; for n in 3 4 5 6 7 8 9; do echo child >&$n; done')\n"
+            "e.send('text', text='mine')\n"
+        )
+        env = {"MSWEA_SILENT_STARTUP": "1", "PATH": os.defpath}
+        ran = subprocess.run([sys.executable, "-I", "-c", code], env=env, capture_output=True, check=True)
+        assert ran.stdout == b'{"type": "text", "text": "mine"}\n'
 
     def test_tools_have_no_input(self, run: Any) -> None:
         """A command that reads standard input finds its end at once."""
