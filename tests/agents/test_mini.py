@@ -203,14 +203,14 @@ class TestForgery:
         assert all("denied" in line or "not permitted" in line for line in lines[:3]), lines
         assert lines[3] == "key="
 
-    def test_descriptor_is_private(self) -> None:
+    def test_descriptor_is_private(self, tmp_path: Path) -> None:
         """What else the process prints, and what its children inherit, does not lead to the stream."""
         code = (
             f"import runpy, os; m = runpy.run_path({str(PROGRAM_SOURCE)!r}); e = m['private_events']()\n"
             "print('printed'); os.system('echo hi; for n in 3 4 5 6 7 8 9; do echo child >&$n; done')\n"
             "e.send('text', text='mine')\n"
         )
-        env = {"MSWEA_SILENT_STARTUP": "1", "PATH": os.defpath}
+        env = {"MSWEA_SILENT_STARTUP": "1", "MSWEA_GLOBAL_CONFIG_DIR": str(tmp_path), "PATH": os.defpath}
         ran = subprocess.run([sys.executable, "-I", "-c", code], env=env, capture_output=True, check=True)
         assert ran.stdout == b'{"type": "text", "text": "mine"}\n'
 
