@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.gateway.api import Claims, Conversation, Event, OpenRequest, SessionUsage
 from pytest_wfbench.gateway.cassette import Script
 from pytest_wfbench.gateway.events import Sink
@@ -30,7 +31,10 @@ class Target:
 
 @dataclass
 class Call:
-    """One request of a client, from the door's admission to the end of all it caused."""
+    """One request of a client, from the door's admission to the end of all it caused.
+
+    ``retry_after`` is the provider's word on when to come again: LiteLLM does not pass it on.
+    """
 
     id: str
     session: Session
@@ -41,6 +45,7 @@ class Call:
     attempts: int = 0
     upstream: int = 0
     at_door: bool = True
+    retry_after: str | None = None
 
     @property
     def open(self) -> bool:
@@ -96,6 +101,11 @@ class Session:
     def open_calls(self) -> list[Call]:
         """Return the calls that have not ended."""
         return [call for call in self.calls if call.open]
+
+    def unfinished(self) -> list[OpenCall]:
+        """Return them as the sweep's manifest lists them."""
+        cell, name = self.request.cell_id, self.request.labels.session
+        return [OpenCall(cell_id=cell, session=name, call_id=call.id) for call in self.open_calls()]
 
     async def drain(self, seconds: float) -> None:
         """Wait until no call is open, at most ``seconds``."""

@@ -178,6 +178,11 @@ class Script:
     file: Path
     cassette: Cassette
 
+    @property
+    def name(self) -> str:
+        """The file's name, without the host's directories: it is told to sandboxes."""
+        return f"{self.file.parent.name}/{self.file.name}" if self.file.parent.name else self.file.name
+
     def turns(self, on: str | None) -> tuple[Turn, ...]:
         """Return the turns of one conversation: the main one, or that of ``on``."""
         return tuple(turn for turn in self.cassette.turns if turn.on == on)

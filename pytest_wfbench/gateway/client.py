@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
+from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.gateway.api import (
     Door,
     GatewayLost,
@@ -76,9 +77,9 @@ class Gateway:
         """Ask how LiteLLM does. Raises GatewayLost."""
         return Health.model_validate(self._ask(Status()))
 
-    def shut_down(self) -> int:
-        """End the gateway; returns how many calls never ended. Raises GatewayLost."""
-        return int(self._ask(Stop()))
+    def shut_down(self) -> tuple[OpenCall, ...]:
+        """End the gateway; returns the calls that never ended. Raises GatewayLost."""
+        return tuple(OpenCall.model_validate(call) for call in self._ask(Stop()))
 
     def _ask(self, question: Question) -> Any:
         line = Asking(token=self.address.token, question=question).model_dump_json() + "\n"

@@ -96,7 +96,6 @@ class Health(Message):
 
     ready: bool
     failed: str | None = None
-    open_calls: int = 0
     pid: int | None = None
 
 

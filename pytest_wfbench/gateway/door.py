@@ -44,24 +44,25 @@ class DoorKeeper:
             return error_response(refusal.status, refusal.kind, refusal.message)
 
     async def _answer(self, session: Session, request: web.BaseRequest) -> web.StreamResponse:
-        if (request.method, request.path) == ("HEAD", "/"):
+        path = request.rel_url.raw_path
+        if (request.method, path) == ("HEAD", "/"):
             return web.Response(status=200)
         if session.closed:
             raise Refused(403, "permission_error", "the session is over")
         if not verify(self.signing_key, session.claim, _key(request.headers), time.time()):
             raise Refused(403, "authentication_error", "the key is not this session's, or has expired")
-        if (request.method, request.path) == ("GET", "/v1/models"):
+        if (request.method, path) == ("GET", "/v1/models"):
             return _models(session)
-        way = ROUTES.get(request.path)
+        way = ROUTES.get(path)
         if way is None or request.method != "POST":
-            raise Refused(403, "permission_error", f"{request.method} {request.path} does not pass this gateway")
+            raise Refused(403, "permission_error", f"{request.method} {path} does not pass this gateway")
         body = await _json_body(request)
         admitted = admit(way, body, session.request.models, session.request.provider_tools)
         session.dropped.update(admitted.dropped)
         call = self._open(session, way, admitted, request.headers, body)
         try:
             if way.kind == "count":
-                return self._count(call, admitted)
+                return await self._count(call, admitted, request)
             return await self._forward(call, way, admitted, request)
         finally:
             call.leave_door()
@@ -74,14 +75,12 @@ class DoorKeeper:
         kind = _conversation(session, way, admitted, agent_id)
         return self.calls.open(session, session.targets[admitted.model], admitted.model, claims, kind)
 
-    def _count(self, call: Call, admitted: Admitted) -> web.Response:
-        body, event = self.tap.count_tokens(call, json.dumps(admitted.body).encode())
-        call.session.record(event)
-        return web.Response(body=body, content_type="application/json")
+    async def _count(self, call: Call, admitted: Admitted, request: web.BaseRequest) -> web.StreamResponse:
+        body = admitted.body | {"model": call.target.model}
+        return await self.tap.count_tokens(request, call, _protocol_headers(request.headers), body)
 
     async def _forward(self, call: Call, way: Way, admitted: Admitted, request: web.BaseRequest) -> web.StreamResponse:
-        headers = {name: request.headers[name] for name in PROTOCOL_HEADERS if name in request.headers}
-        headers |= {
+        headers = _protocol_headers(request.headers) | {
             "authorization": f"Bearer {self.proxy_key}",
             "accept-encoding": "identity",
             CALL_HEADER: call.id,
@@ -111,6 +110,8 @@ async def _pass_back(
         call.session.record(keeper._unsent(call, answer.status, body.decode(errors="replace")))
         return web.Response(status=answer.status, body=body, content_type="application/json")
     headers = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
+    if call.retry_after is not None:
+        headers["retry-after"] = call.retry_after
     passage = Passage(request, web.StreamResponse(status=answer.status, headers=headers))
     await passage.open()
     try:
@@ -124,6 +125,10 @@ async def _pass_back(
         return passage.response
     await passage.close()
     return passage.response
+
+
+def _protocol_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: headers[name] for name in PROTOCOL_HEADERS if name in headers}
 
 
 def _key(headers: Mapping[str, str]) -> str:

@@ -82,10 +82,11 @@ class Listener:
     web_server: web.Server
     server: asyncio.Server
 
-    async def close(self, seconds: float = 0.0) -> None:
-        """Take the socket away and end its connections, giving their handlers ``seconds``."""
+    async def close(self, seconds: float) -> None:
+        """Take the socket away and end its connections: idle ones at once, busy ones after ``seconds`` (above 0)."""
         self.server.close()
         self.path.unlink(missing_ok=True)
+        self.web_server.pre_shutdown()
         await self.web_server.shutdown(seconds)
 
 

@@ -40,7 +40,7 @@ def _exhausted(script: Script, side: str | None, turns: int) -> Failure:
     return Failure(
         status=400,
         type="cassette_exhausted",
-        message=f"cassette {script.file} has {turns} turns{name}; one more was asked for",
+        message=f"cassette {script.name} has {turns} turns{name}; one more was asked for",
     )
 
 
@@ -49,7 +49,10 @@ class Replay:
 
     @asynccontextmanager
     async def answer(self, request: UpstreamRequest) -> AsyncIterator[UpstreamAnswer]:
-        """Answer with the turn that the history asks for."""
+        """Answer with the turn that the history asks for; a token count with an estimate."""
+        if request.path.endswith("/count_tokens"):
+            yield UpstreamAnswer(200, _send([compact({"input_tokens": estimate_tokens(request.raw)})]))
+            return
         script = request.call.target.script
         assert script is not None
         conversation = read_conversation(request.wire, request.body)

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.gateway.api import Door, GatewayLost, GatewayRefused, OpenRequest, Route
 from pytest_wfbench.gateway.calls import Calls, Session, Target
@@ -48,7 +49,7 @@ from pytest_wfbench.gateway.selftest import SELF_TEST_MODEL, SELF_TEST_SCRIPT
 from pytest_wfbench.gateway.tap import Tap
 
 DRAIN_SECONDS = 10.0
-HANDLER_SECONDS = 1.0
+HANDLER_SECONDS = 0.5
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Gateway:
     signing_key: bytes
     sweep: Sweep | None = None
     doors: dict[Path, OpenDoor] = field(default_factory=dict)
-    lost_calls: int = 0
+    lost_calls: list[OpenCall] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, question: object) -> Any:
@@ -169,10 +170,10 @@ class Gateway:
         waiting = any(call.upstream for call in session.calls)
         await session.drain(DRAIN_SECONDS)
         usage = session.usage(waiting)
-        self.lost_calls += usage.open_calls
+        self.lost_calls += session.unfinished()
         for task in tuple(session.tasks):
             task.cancel()
-        await door.listener.close(HANDLER_SECONDS if usage.open_calls else 0)
+        await door.listener.close(HANDLER_SECONDS)
         self.keeper.calls.forget(session)
         if session.sink is not None:
             await asyncio.to_thread(session.sink.sync)
@@ -192,18 +193,17 @@ class Gateway:
         return Health(
             ready=self.proxy.ready,
             failed=self.proxy.failed,
-            open_calls=self.lost_calls,
             pid=process.pid if process else None,
         )
 
-    async def stop(self, asked: Stop) -> int:
-        """Close what is open, and say how many calls never ended."""
+    async def stop(self, asked: Stop) -> tuple[OpenCall, ...]:
+        """Close what is open, and say which calls never ended."""
         await asyncio.gather(*(self.close(Close(door=path)) for path in tuple(self.doors)))
         if self.sweep is not None:
             self.sweep.log.close()
             self.sweep = None
         self.stopping.set()
-        return self.lost_calls
+        return tuple(self.lost_calls)
 
 
 def _scripted(script: Any) -> Target:
@@ -261,7 +261,7 @@ async def run(boot: Boot) -> None:
         finally:
             control.close()
             await proxy.stop()
-            await tap_listener.close()
+            await tap_listener.close(HANDLER_SECONDS)
             await forward.close()
 
 

@@ -10,16 +10,18 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from pydantic import Field
 
+from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.gateway.api import Event, GatewayLost, Message
 from pytest_wfbench.gateway.client import Gateway, GatewayAddress
-from pytest_wfbench.gateway.control import Boot, Provider
+from pytest_wfbench.gateway.control import Boot, Provider, Question
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
 
 READY_SECONDS = 90.0
+LISTEN_SECONDS = 30.0
 END_SECONDS = 15.0
 POLL = 0.05
 LOG_TAIL = 4000
@@ -60,19 +62,25 @@ class RunningGateway(Gateway):
         """
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise GatewayLost(f"the gateway ended with status {self._process.returncode}: {self.log_tail()}")
-            try:
-                health = self.status()
-            except GatewayLost:
-                time.sleep(POLL)  # Not listening yet.
-                continue
+            health = self.status()
             if health.failed is not None:
                 raise GatewayLost(health.failed)
             if health.ready:
                 return
             time.sleep(POLL)
         raise GatewayLost(f"the gateway was not ready after {timeout:g} s: {self.log_tail()}")
+
+    def _ask(self, question: Question) -> Any:
+        """Ask, once the process listens: it takes half a second to start."""
+        deadline = time.monotonic() + LISTEN_SECONDS
+        while not self.address.socket.exists() and time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise GatewayLost(f"the gateway ended with status {self._process.returncode}: {self.log_tail()}")
+            time.sleep(POLL)
+        try:
+            return super()._ask(question)
+        except GatewayLost as error:
+            raise GatewayLost(f"{error}\n{self.log_tail()}".rstrip()) from error
 
     def self_test(self) -> Event:
         """Send one request over the whole road, LiteLLM and its callback included. Raises GatewayLost."""
@@ -86,12 +94,12 @@ class RunningGateway(Gateway):
         self._log.seek(max(0, self._log.tell() - LOG_TAIL))
         return self._log.read().decode(errors="replace")
 
-    def stop(self) -> int:
-        """End it and return how many calls never ended. Does not raise: a gateway that is gone is stopped."""
+    def stop(self) -> tuple[OpenCall, ...]:
+        """End it and return the calls that never ended. Does not raise: a gateway that is gone is stopped."""
         try:
-            return self.shut_down() if self._process.poll() is None else 0
+            return self.shut_down() if self._process.poll() is None else ()
         except GatewayLost:
-            return 0
+            return ()
         finally:
             self._end()
 

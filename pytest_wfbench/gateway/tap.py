@@ -15,11 +15,11 @@ from pytest_wfbench.gateway.api import Event, Wire
 from pytest_wfbench.gateway.calls import Call, Calls
 from pytest_wfbench.gateway.http import MAX_BODY, Passage, TooLarge, error_response, read_body
 from pytest_wfbench.gateway.meter import Meter, Redact
-from pytest_wfbench.gateway.replay import estimate_tokens
 from pytest_wfbench.gateway.upstream import Cut, Upstream, UpstreamAnswer, UpstreamRequest
 
 CALL_HEADER = "x-wfbench-call"
 CALLBACK_PATH = "/wfbench/callback"
+COUNT_PATH = "/v1/messages/count_tokens"
 DRAIN_SECONDS = 60.0
 FORWARDED = ("accept", "content-type", "anthropic-version", "anthropic-beta", "user-agent")
 Recorder = Callable[[Event], None]
@@ -75,6 +75,7 @@ class Tap:
         try:
             upstream = self.replay if sent.call.target.script is not None else self.forward
             async with upstream.answer(sent) as answer:
+                sent.call.retry_after = answer.headers.get("retry-after")
                 return await self._pass_on(request, meter, answer, session.record)
         except Cut as error:
             session.record(meter.event(cut=True, error=str(error)))
@@ -107,14 +108,13 @@ class Tap:
         await passage.close()
         return response
 
-    def count_tokens(self, call: Call, raw: bytes) -> tuple[bytes, Event]:
-        """Estimate the tokens of a request, for a client that asks before it generates."""
+    async def count_tokens(
+        self, request: web.BaseRequest, call: Call, headers: Mapping[str, str], body: Mapping[str, object]
+    ) -> web.StreamResponse:
+        """Answer a client that only counts: LiteLLM has no hook for it, so this comes from the door itself."""
+        sent = UpstreamRequest(call, "anthropic-messages", COUNT_PATH, headers, body, compact(body))
         meter = Meter(call, "anthropic-messages", call.start_attempt(), self.redact, kind="count")
-        call.end_attempt()
-        body = compact({"input_tokens": estimate_tokens(raw)})
-        meter.begin(200, streamed=False)
-        meter.feed(body)
-        return body, meter.event()
+        return await self._metered(request, sent, meter)
 
     def _authorised(self, headers: Mapping[str, str]) -> bool:
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")

@@ -1,0 +1,166 @@
+"""What the tests of the gateway share: one real LiteLLM process, and scripts to answer for its providers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_wfbench.gateway.api import Door, Labels, OpenRequest, Route, SessionUsage
+from pytest_wfbench.gateway.selftest import UnixHTTPConnection
+from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
+
+MODEL = "replay/demo"
+INPUT = "ordinary_input: 2000, cache_read_input: 7000, cache_write_input: 1000"
+SCRIPTS = {
+    # A session of two turns with every kind of number, by each provider.
+    "claude": f"""
+model: claude-scripted
+provider: anthropic
+match: {{task: claude}}
+turns:
+  - text: I will look.
+    tools: [{{name: bash, input: {{command: ls}}}}, {{name: bash, input: {{command: pwd}}}}]
+    usage: {{{INPUT}, output: 50}}
+  - text: Done.
+    usage: {{ordinary_input: 12, cache_read_input: 0, cache_write_input: 0, output: 3}}
+""",
+    "gpt": f"""
+model: gpt-scripted
+provider: openai
+match: {{task: gpt}}
+turns:
+  - text: I will look.
+    tools: [{{name: bash, input: {{command: ls}}}}, {{name: bash, input: {{command: pwd}}}}]
+    usage: {{{INPUT}, output: 50, reasoning_output: 20}}
+  - text: Done.
+    usage: {{ordinary_input: 12, cache_read_input: 0, cache_write_input: 0, output: 3, reasoning_output: 0}}
+""",
+    "retry": """
+model: claude-scripted
+provider: anthropic
+match: {task: retry}
+turns:
+  - text: At last.
+    usage: {ordinary_input: 5, cache_read_input: 0, cache_write_input: 0, output: 2}
+    error: {status: 429, type: rate_limit_error, message: slow down, retry_after: 7, times: 2}
+""",
+    "cut": """
+model: claude-scripted
+provider: anthropic
+match: {task: cut}
+turns:
+  - text: This answer breaks off before its end.
+    cut: true
+    usage: {ordinary_input: 5, cache_read_input: 1, cache_write_input: 0, output: 9}
+""",
+    "hang": """
+model: claude-scripted
+provider: anthropic
+match: {task: hang}
+turns:
+  - text: Never said.
+    delay: 10m
+    usage: {ordinary_input: 5, cache_read_input: 1, cache_write_input: 0, output: 9}
+""",
+    "late": """
+model: claude-scripted
+provider: anthropic
+match: {task: late}
+turns:
+  - text: Said to nobody.
+    delay: 700ms
+    usage: {ordinary_input: 5, cache_read_input: 1, cache_write_input: 0, output: 9}
+""",
+    "sides": """
+model: claude-scripted
+provider: anthropic
+match: {task: sides}
+turns:
+  - tools: [{name: Task, input: {subagent_type: scout, prompt: Find the ledger.}}]
+    usage: {ordinary_input: 10, cache_read_input: 0, cache_write_input: 0, output: 1}
+  - text: Found it.
+    on: subagent:scout
+    usage: {ordinary_input: 20, cache_read_input: 0, cache_write_input: 0, output: 2}
+  - text: A short title
+    on: title
+    usage: {ordinary_input: 30, cache_read_input: 0, cache_write_input: 0, output: 3}
+""",
+}
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A client on one door, over a real socket."""
+
+    gateway: RunningGateway
+    door: Door
+
+    def send(
+        self, method: str, path: str, body: Any = None, key: str | None = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        connection = UnixHTTPConnection(self.door.socket, 60)
+        sent = {
+            "authorization": f"Bearer {key or self.door.key}",
+            "content-type": "application/json",
+            **(headers or {}),
+        }
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), sent)
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def post(self, path: str, **body: Any) -> Answer:
+        return self.send("POST", path, {"model": MODEL, **body})
+
+    def chat(self, *messages: dict[str, Any], **body: Any) -> Answer:
+        return self.post("/v1/chat/completions", messages=[USER, *messages], **body)
+
+    def close(self) -> SessionUsage:
+        return self.gateway.close(self.door)
+
+
+USER = {"role": "user", "content": "hello"}
+OpenSession = Callable[..., Session]
+
+
+@pytest.fixture(scope="session")
+def usage_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results") / "usage.jsonl"
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory, usage_path: Path) -> Iterator[RunningGateway]:
+    """A running gateway; LiteLLM boots once for all tests."""
+    directory = tmp_path_factory.mktemp("cassettes")
+    for name, text in SCRIPTS.items():
+        (directory / f"{name}.yaml").write_text(text)
+    with start_gateway(GatewayConfig()) as running:
+        running.begin("sweep", usage_path, (Route(model=MODEL, cassettes=directory),))
+        running.wait_ready()
+        yield running
+
+
+@pytest.fixture
+def open_session(gateway: RunningGateway) -> Iterator[OpenSession]:
+    """Open sessions that play a script; those a test leaves open are closed after it."""
+    opened: list[Session] = []
+
+    def opening(task: str, session: str = "work", cell: str = "cell", **options: Any) -> Session:
+        labels = Labels(task=task, arm="workflow", session=session, run=1, agent="mini")
+        request = OpenRequest(cell_id=cell, labels=labels, models=(MODEL,), **{"seconds": 600, **options})
+        opened.append(Session(gateway, gateway.open(request)))
+        return opened[-1]
+
+    yield opening
+    for session in opened:
+        if session.door.socket.exists():
+            session.close()
