@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from socketserver import TCPServer
+from typing import Any, cast
 
 import pytest
 
@@ -25,6 +27,7 @@ from pytest_wfbench.sandbox.spec import Bind, Data
 
 NOBODY = 64999
 MODEL = "replay/demo"
+Fields = dict[str, Any]
 KEY = "session-key-of-the-test"
 
 
@@ -49,8 +52,8 @@ class Upstream(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, turns: list[Turn], side: list[Turn]) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, turns: list[Turn], side: list[Turn], address: Any = ("127.0.0.1", 0)) -> None:
+        super().__init__(address, Handler)
         self.turns, self.side = turns, side
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.closing = threading.Event()
@@ -58,6 +61,12 @@ class Upstream(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    @classmethod
+    def on_socket(cls, path: Path, turns: list[Turn], side: list[Turn]) -> Upstream:
+        """Listen where a gateway's door would."""
+        made = type("SocketUpstream", (cls,), {"address_family": socket.AF_UNIX, "server_bind": TCPServer.server_bind})
+        return cast(Upstream, made(turns, side, str(path)))
 
     def turn(self, body: dict[str, Any]) -> tuple[Turn, int]:
         aside = bool(self.side) and "SIDE" in json.dumps(body["messages"][0])
@@ -167,11 +176,12 @@ class Ran:
 
 @pytest.fixture
 def upstream() -> Iterator[Callable[..., Upstream]]:
-    """Start scripted providers; they end with the test."""
+    """Start scripted providers, on a port or at a door; each turn holds the fields of a ``Turn``."""
     started: list[Upstream] = []
 
-    def start(turns: list[Turn], side: list[Turn]) -> Upstream:
-        server = Upstream(turns, side)
+    def start(turns: Sequence[Fields], side: Sequence[Fields] = (), door: Path | None = None) -> Upstream:
+        scripts = [Turn(**turn) for turn in turns], [Turn(**turn) for turn in side]
+        server = Upstream.on_socket(door, *scripts) if door else Upstream(*scripts)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         started.append(server)
         return server
@@ -215,8 +225,8 @@ class Runner:
         timeout: float = 30,
         **fields: Any,
     ) -> Ran:
-        """Run one session; each turn holds the fields of a ``Turn``, ``fields`` are those of a ``SessionInput``."""
-        server = self.start([Turn(**turn) for turn in turns], [Turn(**turn) for turn in side])
+        """Run one session; ``fields`` are those of a ``SessionInput``."""
+        server = self.start(turns, side)
         agent = get_agent(self.name)
         workspace, home = self.place / "workspace", self.place / "home"
         told = {
@@ -285,21 +295,26 @@ def _run(
 
 
 @pytest.fixture
-def runner(place: Path, upstream: Callable[..., Upstream]) -> Callable[..., Runner]:
-    """Make a runner of the named agent, which must be installed (in CI) or else skips the test."""
+def require_agent() -> Callable[..., None]:
+    """Skip where an agent is not installed; in CI that is a failure, for a skipped check proves nothing."""
 
-    def make(name: str, **fields: Any) -> Runner:
-        require_agent(name, **{key: value for key, value in fields.items() if key == "model"}, directory=place)
-        return Runner(place, upstream, name, **fields)
+    def require(name: str, directory: Path, model: str = MODEL) -> None:
+        try:
+            get_agent(name).find(model, directory)
+        except AgentUnavailable as error:
+            if os.environ.get("CI"):
+                pytest.fail(f"CI is set and {name} is missing: {error}")
+            pytest.skip(str(error))
+
+    return require
+
+
+@pytest.fixture
+def runner(place: Path, upstream: Callable[..., Upstream], require_agent: Callable[..., None]) -> Callable[..., Runner]:
+    """Make a runner of the named agent, which must be installed."""
+
+    def make(name: str, model: str = MODEL, **fields: Any) -> Runner:
+        require_agent(name, place, model)
+        return Runner(place, upstream, name, model, **fields)
 
     return make
-
-
-def require_agent(name: str, directory: Path, model: str = MODEL) -> None:
-    """Skip where the agent is not installed; in CI that is a failure, for a skipped check proves nothing."""
-    try:
-        get_agent(name).find(model, directory)
-    except AgentUnavailable as error:
-        if os.environ.get("CI"):
-            pytest.fail(f"CI is set and {name} is missing: {error}")
-        pytest.skip(str(error))
