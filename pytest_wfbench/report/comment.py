@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -23,8 +23,10 @@ REASON_LIMIT = 160
 MARKER = "pytest-wfbench"
 DEFAULT_KEY = "wfbench"
 KEY_LIMIT = 100
+URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%-]{1,300}\Z")
 
 Group = Literal["unusable", "regression", "miss", "pass"]
+LOUD = frozenset({"BROKEN", "INCOMPLETE", "BELOW FLOOR"})
 ORDER: tuple[Group, ...] = ("unusable", "regression", "miss", "pass")
 GLYPHS: dict[Group, str] = {"unusable": "💥", "regression": "🔻", "miss": "🟡", "pass": "✅"}
 
@@ -103,17 +105,16 @@ def _listed(names: tuple[str, ...], none: str) -> str:
     return ", ".join(cell(name, 80) for name in names[:3]) + more if names else none
 
 
-def _banner(report: Report) -> Iterator[str]:
-    unusable = [failure for failure in report.failures if failure.outcome == "unusable"]
-    if report.verdict.word in ("BROKEN", "INCOMPLETE", "BELOW FLOOR"):
-        yield ""
-        yield f"> {report.verdict.glyph} {cell(report.verdict.cause or '', 300)}"
-    if unusable:
-        causes = Counter((failure.kind or "unknown", failure.reason or "") for failure in unusable)
+def _banner(report: Report) -> tuple[str, ...]:
+    """The one cause, counted, wherever the verdict is bad or anything is unusable."""
+    verdict = report.verdict
+    causes = Counter((f.kind or "unknown", f.reason or "") for f in report.failures if f.outcome == "unusable")
+    told = [cell(verdict.cause, 300)] if verdict.cause and verdict.word in LOUD else []
+    if causes:
         (kind, reason), times = min(causes.items(), key=lambda entry: (-entry[1], entry[0]))
-        told = f" — {cell(reason, REASON_LIMIT)}" if reason else ""
-        yield ""
-        yield f"> {GLYPHS['unusable']} {len(unusable)} unusable, {times} of them {cell(kind)}{told}"
+        said = f" — {cell(reason, REASON_LIMIT)}" if reason else ""
+        told.append(f"{times} of {causes.total()} unusable: {cell(kind)}{said}")
+    return ("", f"> {verdict.glyph if verdict.word in LOUD else GLYPHS['unusable']} {'. '.join(told)}") if told else ()
 
 
 def comment_lines(report: Report) -> list[Line]:
@@ -185,7 +186,7 @@ def _delta(summary: Summary, reference: Summary | None) -> str:
 
 
 def _rows(lines: list[Line], *, reasons: bool) -> list[str]:
-    rows = ["| question | result | Δ | tokens | tools |", "|---|---|--:|--:|--:|"]
+    rows = ["| question | result | Δ | tokens | tools |", "|---|---|--:|--:|--:|"] if lines else []
     for line in lines:
         told = f" — {cell(line.reason, REASON_LIMIT)}" if reasons and line.reason else ""
         result = f"{GLYPHS[line.group]} {cell(line.result)}{told}"
@@ -217,8 +218,8 @@ LADDER: tuple[Callable[[list[Line]], list[str]], ...] = (_with_reasons, _without
 
 
 def _footer(report: Report) -> str:
-    ci = report.sweep.ci
-    place = f"the artifacts of {cell(ci.url, 300)}" if ci and ci.url else "the results directory"
+    url = report.sweep.ci.url if report.sweep.ci else None
+    place = f"the artifacts of [its run]({url})" if url and URL.match(url) else "the results directory"
     return (
         "<sub>Δ: tokens against the same task under the arm's incumbent, else under `baseline`, in this sweep."
         f" The whole report is report.md of sweep {cell(one_line(report.sweep.sweep_id, 60))}, in {place}.</sub>"

@@ -59,7 +59,7 @@ def _spared(rows: Rows, sweep: Sweep) -> Iterator[str]:
     if reused := sum(row.reused_from is not None for row in rows.rows):
         yield f"{plural(reused, 'row')} reused from an earlier sweep."
     if again := sum(row.attempt > 1 for row in rows.rows):
-        yield f"{plural(again, 'retry')} recorded and paid for.".replace("retrys", "retries")
+        yield f"{plural(again, 'further attempt')} recorded and paid for."
 
 
 CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (_whole, _sandboxed, _metered, _uniform, _spared)

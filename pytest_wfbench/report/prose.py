@@ -54,13 +54,12 @@ def spent_dollars(spent: Spent) -> str:
 
 def _comparisons(savings: Sequence[Savings]) -> Iterator[str]:
     for entry in savings:
-        if entry.tasks:
-            yield (
-                f"{entry.arm} resolved {entry.resolved} of {plural(entry.valid, 'valid run')}"
-                f" ({entry.against}: {entry.resolved_against} of {entry.valid_against})"
-                f" and {_costs(entry.percents['cost_usd'])} {entry.against}"
-                f" (median over {plural(entry.tasks, 'task')})."
-            )
+        yield (
+            f"{entry.arm} resolved {entry.resolved} of {plural(entry.valid, 'valid run')}"
+            f" ({entry.against}: {entry.resolved_against} of {entry.valid_against})"
+            f" and {_costs(entry.percents['cost_usd'])} {entry.against}"
+            f" (median over {plural(entry.tasks, 'task')})."
+        )
 
 
 def _costs(percent: float | None) -> str:

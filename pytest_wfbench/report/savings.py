@@ -54,7 +54,7 @@ def references(arm: str, sweep: Sweep) -> tuple[str, ...]:
 
 def all_savings(runs: Sequence[Run], sweep: Sweep) -> tuple[Savings, ...]:
     """Return every arm against the baseline and every candidate against its incumbent, per subject."""
-    return tuple(_all(runs, sweep))
+    return tuple(entry for entry in _all(runs, sweep) if entry.tasks)
 
 
 def _all(runs: Sequence[Run], sweep: Sweep) -> Iterator[Savings]:

@@ -76,4 +76,4 @@ def _verdict(report: Report) -> Text:
 
 def _places(directory: Path) -> str:
     found = [name for name in FILES if (directory / name).exists()]
-    return f"{directory}/ ({', '.join(found)})"
+    return f"{directory}/" + (f" ({', '.join(found)})" if found else "")

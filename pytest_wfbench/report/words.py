@@ -24,7 +24,7 @@ def seconds(value: Number | None) -> str:
     """Return a duration: ``48.0 s``, ``12 min 05 s``, ``3 h 20 min``."""
     if value is None:
         return UNKNOWN
-    if value < 60:
+    if round(value, 1) < 60:
         return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
     return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
