@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import os
 import secrets
 import shutil
-import sys
+import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from pytest_wfbench.gateway.control import (
     Stop,
     Totals,
 )
-from pytest_wfbench.gateway.death import die_with
+from pytest_wfbench.gateway.death import die_with, first_line, when_input_ends
 from pytest_wfbench.gateway.door import DoorKeeper
 from pytest_wfbench.gateway.events import EventLog
 from pytest_wfbench.gateway.forward import Forward
@@ -50,6 +50,8 @@ from pytest_wfbench.gateway.tap import Tap
 
 DRAIN_SECONDS = 10.0
 HANDLER_SECONDS = 0.5
+# After this long without its controller the process goes, tidy or not.
+END_SECONDS = 3.0
 
 
 @dataclass
@@ -231,14 +233,6 @@ async def _control(gateway: Gateway, reader: asyncio.StreamReader, writer: async
         return
 
 
-async def _parent_gone() -> None:
-    """Wait for the end of standard input: the controller holds its other end, and never writes again."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    await reader.read()
-
-
 async def run(boot: Boot) -> None:
     """Serve until told to stop, or until the controller is gone."""
     private, doors = boot.directory / "p", boot.directory / "d"
@@ -265,28 +259,26 @@ async def run(boot: Boot) -> None:
             await forward.close()
 
 
+def _call_in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # The loop has ended already.
+        loop.call_soon_threadsafe(call)
+
+
 async def _serve(gateway: Gateway, proxy: Proxy) -> None:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, gateway.stopping.set)
+    when_input_ends(partial(_call_in_loop, loop, gateway.stopping.set), END_SECONDS)
     if gateway.boot.proxy:
         await proxy.start()
     watch = asyncio.create_task(proxy.watch())
-    ends = [asyncio.create_task(_parent_gone()), asyncio.create_task(gateway.stopping.wait())]
-    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    for task in (watch, *ends):
-        task.cancel()
-
-
-def _first_line() -> bytes:
-    """Read one line of standard input and not a byte beyond it."""
-    line = b""
-    while not line.endswith(b"\n") and (byte := os.read(sys.stdin.fileno(), 1)):
-        line += byte
-    return line
+    await gateway.stopping.wait()
+    watch.cancel()
 
 
 def main() -> None:
     """Read what to do from the first line of standard input, then serve."""
-    boot = Boot.model_validate_json(_first_line())
-    die_with(boot.parent)
+    boot = Boot.model_validate_json(first_line())
+    die_with(boot.parent, signal.SIGTERM)
     try:
         asyncio.run(run(boot))
     finally:
