@@ -35,8 +35,8 @@ class MiniAgent:
         spec = importlib.util.find_spec("minisweagent")
         if spec is None or spec.origin is None:
             raise AgentUnavailable(f"mini-swe-agent is missing; {REMEDY}")
-        prefixes = (Path(sys.prefix), Path(sys.base_prefix))
-        if not any(Path(spec.origin).is_relative_to(prefix) for prefix in prefixes):
+        origin = Path(spec.origin).resolve()
+        if not any(origin.is_relative_to(Path(prefix).resolve()) for prefix in (sys.prefix, sys.base_prefix)):
             raise AgentUnavailable(f"mini-swe-agent lies in {spec.origin}, outside {sys.prefix}; {REMEDY}")
         return Runtime(version=f"mini-swe-agent {importlib.metadata.version('mini-swe-agent')}")
 

@@ -70,6 +70,7 @@ def session(sandbox: Bubblewrap, cell: Path, upstream: Any, require_agent: Any) 
                 keep="whole",
             )
         )
+        assert FORGED.encode() not in finished.stdout.splitlines()
         found = agent.read(finished.stdout, finished.status)
         assert (found.fault, found.final.status if found.final else None) == (None, "ok"), finished.stderr
         return found
