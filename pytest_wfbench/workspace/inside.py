@@ -1,0 +1,284 @@
+"""What of the workspace's work happens inside a sandbox: finding out what an upper changed, and committing it.
+
+Run there by the bare interpreter (``python -I -S``) and imported by the harness, so it needs the standard library only.
+git is run on directories of the harness's own; the workspace's ``.git`` is read as text.
+"""
+
+# pathlib knows no paths of bytes, and its import costs each sandbox milliseconds.
+# ruff: noqa: PTH103, PTH108, PTH115, PTH118, PTH120, PTH208
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import marshal
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pytest_wfbench.workspace.fastimport import (
+    ATTRIBUTES,
+    PINNED,
+    bare_directory,
+    commit_header,
+    deletion,
+    inline_entry,
+)
+
+LARGE_FILE = 32 << 20
+LARGE_TREE = 512 << 20
+LISTED = 10_000
+_OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
+_GIT = ("git", "-c", "core.logAllRefUpdates=false", "-c", "core.quotePath=false")
+
+
+class Part(NamedTuple):
+    """One upper directory: where its layer lies raw, and the path in the workspace that it belongs to."""
+
+    prefix: bytes
+    upper: str
+
+
+class Inquiry(NamedTuple):
+    """What is asked: the start commit, where the merged tree lies, its uppers, and what is left out of the patch.
+
+    ``objects`` is the start state's object directory; ``excluded`` are regular expressions over whole paths.
+    """
+
+    commit: str
+    objects: str
+    merged: str
+    parts: tuple[Part, ...]
+    excluded: tuple[bytes, ...]
+    patch_limit: int
+
+    def plain(self) -> tuple[object, ...]:
+        """Return it as ``marshal`` takes it."""
+        return (self.commit, self.objects, self.merged, tuple(map(tuple, self.parts)), self.excluded, self.patch_limit)
+
+
+class FileChange(NamedTuple):
+    """One changed path; ``mode`` and ``name`` (of its object) are those it has now; a binary file has no lines."""
+
+    path: bytes
+    status: str
+    mode: str
+    name: str
+    insertions: int
+    deletions: int
+    excluded: bool
+
+
+class Answer(NamedTuple):
+    """What was changed. The counts, the fingerprint and the patch leave the excluded paths out.
+
+    ``paths`` are (path, excluded) of the first changes, ``patch`` is in base 64, ``head`` where HEAD points.
+    """
+
+    files: int
+    insertions: int
+    deletions: int
+    fingerprint: str
+    paths: tuple[tuple[str, bool], ...]
+    patch: str
+    truncated: bool
+    head: str | None
+
+
+def changed_entries(merged: bytes, part: Part) -> Iterator[bytes]:
+    """Say what an upper changes, in ``fast-import``'s words.
+
+    The raw upper only says *which* paths to look at; what is there is read through the merged mount. A directory is
+    descended into where the upper has it, and what it hides below is removed first where it is opaque.
+    """
+    budget = LARGE_TREE
+    waiting = [b""]
+    while waiting:
+        directory = waiting.pop()
+        for name in sorted(_names(os.path.join(os.fsencode(part.upper), directory))):
+            if name == b".git":
+                continue
+            relative = os.path.join(directory, name)
+            raw = os.path.join(os.fsencode(part.upper), relative)
+            path = os.path.join(part.prefix, relative)
+            if stat.S_ISDIR(os.lstat(raw).st_mode):
+                if _is_opaque(raw):
+                    yield deletion(path)
+                waiting.append(relative)
+            else:
+                entry = _current(merged, path, budget)
+                budget -= len(entry)
+                yield entry
+
+
+def _names(directory: bytes) -> list[bytes]:
+    try:
+        return os.listdir(directory)
+    except PermissionError:
+        return []
+
+
+def _is_opaque(directory: bytes) -> bool:
+    for name in _OPAQUE:
+        try:
+            if os.getxattr(directory, name, follow_symlinks=False) in (b"y", b"x"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _current(merged: bytes, path: bytes, budget: int) -> bytes:
+    """Return what a path holds now; pipes, sockets and devices are nothing to git."""
+    place = os.path.join(merged, path)
+    try:
+        status = os.lstat(place)
+    except OSError:
+        return deletion(path)
+    if stat.S_ISLNK(status.st_mode):
+        return inline_entry(path, 0o120000, os.readlink(place))
+    if not stat.S_ISREG(status.st_mode):
+        return deletion(path)
+    mode = 0o100755 if status.st_mode & stat.S_IXUSR else 0o100644
+    return inline_entry(path, mode, _content(place, min(budget, LARGE_FILE)))
+
+
+def _content(place: bytes, limit: int) -> bytes:
+    """Return a file's bytes, or a binary stand-in that changes with them where it is too large or unreadable."""
+    try:
+        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+            data = stream.read(limit + 1)
+            if len(data) <= limit:
+                return data
+            digest = hashlib.sha256(data)
+            while data := stream.read(1 << 20):
+                digest.update(data)
+            return b"\0large " + digest.hexdigest().encode()
+    except OSError:
+        return b"\0unreadable"
+
+
+def git(*arguments: str, git_dir: str, checked: bool = True) -> bytes:
+    """Run git on a directory of the harness's own and return what it prints."""
+    return subprocess.run([*_GIT, *arguments], env=_env(git_dir), check=checked, stdout=subprocess.PIPE).stdout
+
+
+def _env(git_dir: str) -> dict[str, str]:
+    return {"PATH": os.environ.get("PATH", os.defpath), "GIT_DIR": git_dir, **PINNED}
+
+
+def import_changes(git_dir: str, inquiry: Inquiry, branch: bytes, message: bytes) -> str:
+    """Commit what the uppers change onto a branch, with the start commit as parent, and return the commit's id."""
+    arguments = ["fast-import", "--quiet", "--force", "--done", "--depth=0"]
+    with subprocess.Popen([*_GIT, *arguments], stdin=subprocess.PIPE, env=_env(git_dir)) as process:
+        assert process.stdin is not None
+        process.stdin.write(commit_header(branch, inquiry.commit.encode(), message))
+        for part in inquiry.parts:
+            process.stdin.writelines(changed_entries(os.fsencode(inquiry.merged), part))
+        process.stdin.write(b"\ndone\n")
+        process.stdin.close()
+    if process.returncode != 0:
+        raise SystemExit(f"git fast-import ended with status {process.returncode}")
+    return git("rev-parse", "--verify", branch.decode(), git_dir=git_dir).decode().strip()
+
+
+def list_changes(git_dir: str, old: str, new: str, excluded: tuple[bytes, ...]) -> list[FileChange]:
+    """Return every path in which two commits differ, sorted, renames as a removal and an addition."""
+    out = git("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-abbrev", old, new, git_dir=git_dir)
+    fields = iter(out.split(b"\0"))
+    kinds: dict[bytes, tuple[str, str, str]] = {}
+    changes = []
+    for field in fields:
+        if field.startswith(b":"):
+            _, mode, _, name, status = field.decode().split(" ")
+            kinds[next(fields)] = (status, mode, name)
+        elif field:
+            inserted, deleted, path = field.split(b"\t", 2)
+            left_out = any(re.fullmatch(pattern, path, re.DOTALL) for pattern in excluded)
+            changes.append(FileChange(path, *kinds[path], _count(inserted), _count(deleted), left_out))
+    return sorted(changes)
+
+
+def _count(field: bytes) -> int:
+    return 0 if field == b"-" else int(field)
+
+
+def read_patch(git_dir: str, old: str, new: str, left_out: list[bytes], limit: int) -> tuple[bytes, bool]:
+    """Return the patch without some paths, and whether it was cut off at ``limit`` bytes."""
+    options = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--binary", "-p", "-r")
+    paths = [os.fsdecode(b":(exclude,literal)" + path) for path in left_out]
+    command = [*_GIT, "diff-tree", *options, old, new, "--", ":/", *paths]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=_env(git_dir)) as process:
+        assert process.stdout is not None
+        data = process.stdout.read(limit + 1)
+        if len(data) > limit:
+            process.kill()
+    return data[:limit], len(data) > limit
+
+
+def read_head(merged: str) -> str | None:
+    """Return the commit that the workspace's HEAD names, read as text: its git is never run."""
+    base = os.path.join(merged, ".git")
+    head = _small_text(os.path.join(base, "HEAD"))
+    if head.startswith("ref: "):
+        name = head[5:].strip()
+        packed = _small_text(os.path.join(base, "packed-refs"))
+        lines = (line.split(" ", 1) for line in packed.splitlines() if " " in line)
+        known = {ref: commit for commit, ref in lines}
+        loose = "" if ".." in name or name.startswith("/") else _small_text(os.path.join(base, name))
+        head = loose or known.get(name, "")
+    return head.strip() if re.fullmatch(r"[0-9a-f]{40}", head.strip()) else None
+
+
+def _small_text(path: str) -> str:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+            return stream.read(1 << 20).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def answer(inquiry: Inquiry) -> Answer:
+    """Compute what the workspace changed, in a git directory that is gone with the sandbox."""
+    git_dir = bare_directory("/tmp/git", inquiry.objects)
+    new = import_changes(git_dir, inquiry, b"refs/heads/cell", b"cell")
+    changes = list_changes(git_dir, inquiry.commit, new, inquiry.excluded)
+    counted = [change for change in changes if not change.excluded]
+    left_out = [change.path for change in changes if change.excluded]
+    patch, truncated = read_patch(git_dir, inquiry.commit, new, left_out, inquiry.patch_limit)
+    return Answer(
+        files=len(counted),
+        insertions=sum(change.insertions for change in counted),
+        deletions=sum(change.deletions for change in counted),
+        fingerprint=hashlib.sha256(repr([tuple(change[:4]) for change in counted]).encode()).hexdigest(),
+        paths=tuple((os.fsdecode(change.path), change.excluded) for change in changes[:LISTED]),
+        patch=base64.b64encode(patch).decode(),
+        truncated=truncated,
+        head=read_head(inquiry.merged),
+    )
+
+
+def seal(inquiry: Inquiry) -> str:
+    """Commit what the uppers change in the workspace's own git, which nobody but the harness has had in hand yet."""
+    git_dir = os.path.join(inquiry.merged, ".git")
+    attributes = os.path.join(git_dir, "info", "attributes")
+    os.makedirs(os.path.dirname(attributes), exist_ok=True)
+    with open(attributes, "wb") as stream:
+        stream.write(ATTRIBUTES)
+    commit = import_changes(git_dir, inquiry, b"refs/heads/main", b"start state")
+    git("read-tree", "-m", commit, git_dir=git_dir)
+    git("--work-tree", inquiry.merged, "update-index", "-q", "--refresh", git_dir=git_dir, checked=False)
+    os.unlink(attributes)
+    return commit
+
+
+def main(task: str) -> None:
+    """Read an inquiry, write the answer as JSON."""
+    fields = list(marshal.load(sys.stdin.buffer))
+    fields[3] = tuple(Part(*part) for part in fields[3])
+    json.dump({"answer": answer, "seal": seal}[task](Inquiry(*fields)), sys.stdout)

@@ -1,0 +1,57 @@
+"""Runs a part of this package inside a sandbox, by the bare interpreter, on a value, and returns what it prints."""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pytest_wfbench.sandbox.spec import STREAM, WORKSPACE, Bounds, Command, Data, Mount, Sandbox
+
+_LIBRARY = "/run/wfbench/lib"
+_MODULES = ("fastimport", "inside", "files_inside")
+_LAUNCH = (
+    f"import sys; sys.dont_write_bytecode = True; sys.path.insert(0, '{_LIBRARY}'); "
+    "from importlib import import_module as load; load('pytest_wfbench.workspace.' + sys.argv[1]).main(sys.argv[2])"
+)
+_BOUNDS = Bounds(file_size=8 << 30)
+
+
+class ProgramFailed(Exception):
+    """The harness's own work in a sandbox did not end well; the message is the tail of its standard error."""
+
+
+def run_inside(
+    sandbox: Sandbox, module: str, task: str, value: Any, mounts: Sequence[Mount], timeout: float = 300.0
+) -> Any:
+    """Return the JSON value that a task of a module gives for a value of plain tuples, texts, bytes and numbers.
+
+    Raises:
+        ProgramFailed: when it does not exit 0, or takes longer than ``timeout`` seconds.
+    """
+    argv = ("python3", "-I", "-S", "-c", _LAUNCH, module, task)
+    command = Command(
+        argv,
+        (*mounts, *_library()),
+        timeout,
+        cwd=WORKSPACE,
+        stdin=marshal.dumps(value),
+        bounds=_BOUNDS,
+        stdout_limit=STREAM,
+        keep="whole",
+    )
+    ended = sandbox.run(command)
+    if not ended.ok:
+        cause = "no end within its timeout" if ended.timed_out else ended.stderr.decode(errors="replace").strip()
+        raise ProgramFailed(f"{task}: {cause[-1000:] or f'exit status {ended.status}'}")
+    return json.loads(ended.stdout)
+
+
+@cache
+def _library() -> tuple[Data, ...]:
+    here = Path(__file__).parent
+    target = f"{_LIBRARY}/pytest_wfbench/workspace"
+    return tuple(Data(f"{target}/{name}.py", (here / f"{name}.py").read_bytes()) for name in _MODULES)

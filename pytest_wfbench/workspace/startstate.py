@@ -1,0 +1,155 @@
+"""The start state: the template and what happens before the session, committed and frozen as a first layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel
+
+from pytest_wfbench.digests import digest_bytes, digest_tree, digest_value
+from pytest_wfbench.sandbox.identity import Identity
+from pytest_wfbench.sandbox.spec import WORKSPACE, Bind, Bounds, Command, Data, Finished, Mount, Overlay, Sandbox
+from pytest_wfbench.workspace.fastimport import PINNED
+from pytest_wfbench.workspace.inside import Inquiry, Part
+from pytest_wfbench.workspace.program import ProgramFailed, run_inside
+from pytest_wfbench.workspace.shelf import fetch, remove_tree
+from pytest_wfbench.workspace.template import Template
+
+RULES = 1
+OVERLAY_ROOT = ".claude/skills"
+_PATCH = "/run/wfbench/start.patch"
+_RAW = "/run/wfbench/raw"
+_APPLY = ("git", "-c", "core.hooksPath=/dev/null", "apply", "--whitespace=nowarn", _PATCH)
+_APPLY_TIMEOUT = 120.0
+SetupKind = Literal["setup-failed", "setup-timeout", "patch-failed", "overlay-failed"]
+
+
+class SetupFailed(Exception):
+    """A start state cannot be made. ``kind`` says which step failed, ``tail`` is the end of its output."""
+
+    def __init__(self, kind: SetupKind, tail: str) -> None:
+        super().__init__(f"{kind}: {tail.strip()[-300:]}")
+        self.kind: SetupKind = kind
+        self.tail = tail
+
+
+@dataclass(frozen=True)
+class StartState:
+    """What every session of a task and arm starts from; ``layer`` is none where nothing happens before it."""
+
+    template: Template
+    layer: Path | None
+    start_commit: str
+    digest: str
+
+    @property
+    def layers(self) -> tuple[Path, ...]:
+        """The directories that are stacked, lowest first."""
+        return (self.template.path,) if self.layer is None else (self.template.path, self.layer)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What happens before the session, in this order. ``timeout`` in seconds and ``bounds`` are for ``setup``.
+
+    ``setup`` is a shell command, ``patch`` is applied as by ``git apply``, ``overlay`` maps paths below
+    ``.claude/skills`` to bytes.
+    """
+
+    setup: str | None
+    patch: bytes | None
+    overlay: Mapping[str, bytes]
+    timeout: float
+    bounds: Bounds
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that shapes the outcome."""
+        patch = None if self.patch is None else digest_bytes(self.patch)
+        return digest_value([RULES, self.setup, patch, digest_tree(self.overlay.items())])
+
+
+class _Record(BaseModel):
+    start_commit: str
+    digest: str
+
+
+def make_start(
+    template: Template,
+    *,
+    setup: str | None = None,
+    patch: bytes | None = None,
+    overlay_files: Mapping[str, bytes] | None = None,
+    timeout: float = 600.0,
+    bounds: Bounds | None = None,
+    sandbox: Sandbox,
+    identity: Identity,
+    cache: Path,
+) -> StartState:
+    """Return the start state, made at most once for the cache.
+
+    Args:
+        setup: a shell command that runs without network, with a read-only ``.git``, for at most ``timeout`` seconds.
+        patch: the change under review.
+        overlay_files: a candidate's files, by their path below ``.claude/skills``.
+
+    Raises:
+        SetupFailed: when a step failed.
+    """
+    before = Preparation(setup, patch, overlay_files or {}, timeout, bounds or Bounds())
+    if before.setup is None and before.patch is None and not before.overlay:
+        return StartState(template, None, template.snapshot_commit, template.digest)
+    bound = digest_value([template.digest, before.digest])
+
+    def make(staged: Path) -> _Record:
+        identity.own(staged)
+        upper, work = staged / "upper", staged / "work"
+        for path in (upper, work):
+            path.mkdir(mode=0o755)
+            identity.own(path)
+        overlay = Overlay((template.path,), WORKSPACE, "rw", upper, work)
+        _prepare(before, (overlay, Bind(template.path / ".git", f"{WORKSPACE}/.git")), sandbox)
+        commit = _seal(template, overlay, upper, sandbox)
+        remove_tree(work)
+        return _Record(start_commit=commit, digest=bound)
+
+    place, record = fetch(cache / "starts", bound.removeprefix("sha256:")[:32], _Record, make)
+    return StartState(template, place / "upper", record.start_commit, record.digest)
+
+
+def _prepare(before: Preparation, mounts: tuple[Mount, ...], sandbox: Sandbox) -> None:
+    """Run the steps, each in a sandbox in which the workspace's ``.git`` cannot be written."""
+    if before.setup is not None:
+        argv = ("/bin/bash", "-c", before.setup)
+        ended = sandbox.run(Command(argv, mounts, before.timeout, bounds=before.bounds))
+        _expect(ended, "setup-timeout" if ended.timed_out else "setup-failed")
+    if before.patch is not None:
+        given = Data(_PATCH, before.patch)
+        ended = sandbox.run(Command(_APPLY, (*mounts, given), _APPLY_TIMEOUT, env=PINNED, bounds=before.bounds))
+        _expect(ended, "patch-failed")
+    if before.overlay:
+        files = tuple(sorted(before.overlay.items()))
+        _translate(lambda: run_inside(sandbox, "files_inside", "place", (OVERLAY_ROOT, files), mounts))
+
+
+def _expect(ended: Finished, kind: SetupKind) -> None:
+    if not ended.started:
+        raise ProgramFailed(ended.stderr.decode(errors="replace").strip()[-1000:])
+    if not ended.ok:
+        tail = ended.stdout + ended.stderr
+        raise SetupFailed(kind, tail[-8192:].decode(errors="replace"))
+
+
+def _translate(place: Callable[[], object]) -> None:
+    try:
+        place()
+    except ProgramFailed as error:
+        raise SetupFailed("overlay-failed", str(error)) from error
+
+
+def _seal(template: Template, overlay: Overlay, upper: Path, sandbox: Sandbox) -> str:
+    inquiry = Inquiry(template.snapshot_commit, "", WORKSPACE, (Part(b"", f"{_RAW}/0"),), (), 0)
+    return str(run_inside(sandbox, "inside", "seal", inquiry.plain(), (overlay, Bind(upper, f"{_RAW}/0"))))
