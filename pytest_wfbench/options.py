@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Literal
 
 PREFIX = "--wfbench-"
+NUMBER = re.compile(r"[0-9]{1,9}\Z")
+FRACTION = re.compile(r"(?=[0-9.])[0-9]{0,9}(\.[0-9]{1,9})?\Z")
 
 Kind = Literal["text", "number", "fraction", "flag", "many", "names"]
 
@@ -94,19 +96,15 @@ class Options:
 
 
 def _number(spec: OptionSpec, value: str) -> int:
-    if not value.isascii() or not value.isdigit():
-        raise BadOption(f"{spec.flag}: {value!r} is not a whole number: give 0, 1, 2, …")
+    if not NUMBER.match(value):
+        raise BadOption(f"{spec.flag}: {value!r} is not a whole number: give 0, 1, 2, … with at most 9 digits")
     return int(value)
 
 
 def _fraction(spec: OptionSpec, value: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = float("nan")
-    if not 0 <= number < float("inf"):
-        raise BadOption(f"{spec.flag}: {value!r} is not a number of 0 or more")
-    return number
+    if not FRACTION.match(value):
+        raise BadOption(f"{spec.flag}: {value!r} is not a number of 0 or more: give 0.8 or 5")
+    return float(value)
 
 
 def _names(spec: OptionSpec, value: str) -> tuple[str, ...]:
@@ -133,8 +131,10 @@ READERS: dict[str, Callable[[OptionSpec, str], Any]] = {
 
 
 def _read(spec: OptionSpec, given: Any) -> Any:
-    if given is None or given == [] or given == "":
+    if given is None or given == []:
         return spec.default
+    if isinstance(given, str) and not given.strip():
+        raise BadOption(f"{spec.flag}: needs a value")
     if spec.kind == "many":
         return tuple(given)
     return given if spec.kind == "flag" else READERS[spec.kind](spec, str(given))
@@ -146,7 +146,8 @@ def read_options(lookup: Callable[[OptionSpec], Any]) -> Options:
     Raises:
         BadOption: for the first value that does not read or is out of its range.
     """
-    options = Options(**{spec.field: _read(spec, lookup(spec)) for spec in SPECS})
+    values: dict[str, Any] = {spec.field: _read(spec, lookup(spec)) for spec in SPECS}
+    options = Options(**values)
     _check_ranges(options)
     return options
 
@@ -165,9 +166,5 @@ def _check_ranges(options: Options) -> None:
 def from_json(plain: dict[str, Any]) -> Options:
     """Rebuild what ``Options.to_json`` gave."""
     tuples: Sequence[str] = ("arms", "subject")
-    return Options(**{k: tuple(v) if k in tuples and v is not None else v for k, v in plain.items()})
-
-
-def case_path(text: str, base: Path) -> Path:
-    """Return a path the user typed, absolute; ``~`` is the user's home."""
-    return (base / Path(text).expanduser()).absolute()
+    values: dict[str, Any] = {k: tuple(v) if k in tuples and v is not None else v for k, v in plain.items()}
+    return Options(**values)

@@ -122,7 +122,10 @@ class Finished:
 class Sandbox(Protocol):
     """Runs commands; one instance serves every cell of a process."""
 
-    name: SandboxName
+    @property
+    def name(self) -> SandboxName:
+        """Which one it is, as the row records it."""
+        ...
 
     def run(self, command: Command) -> Finished:
         """Run one command to its end, its timeout or its limit, and leave nothing of it behind."""

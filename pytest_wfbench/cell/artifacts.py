@@ -1,0 +1,54 @@
+"""The files a cell leaves in the results directory, redacted before they touch the disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_wfbench.cell.sessions import SessionEnd
+from pytest_wfbench.digests import digest_bytes
+from pytest_wfbench.evidence.redact import Redactor
+from pytest_wfbench.files import write_atomic
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sweep.context import SweepContext
+from pytest_wfbench.workspace.churn import Change
+
+CELLS = "cells"
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """Digests of what was kept."""
+
+    transcript: str
+    patch: str | None
+
+
+def cell_directory(results: Path, cell_id: str, attempt: int) -> Path:
+    """Return where the artifacts of one attempt lie."""
+    return results / CELLS / cell_id / str(attempt)
+
+
+def keep_artifacts(cell: Cell, sessions: Sequence[SessionEnd], change: Change, sweep: SweepContext) -> Artifacts:
+    """Write ``transcript.jsonl``, ``patch.diff`` and ``stderr.txt`` of a cell's one attempt."""
+    directory = cell_directory(sweep.results, cell.id, 1)
+    directory.mkdir(parents=True, exist_ok=True)
+    transcript = "".join(f"{line}\n" for line in _transcript(sessions, sweep.redactor)).encode()
+    write_atomic(directory / "transcript.jsonl", transcript)
+    errors = "".join(f"== {end.name}\n{end.finished.stderr.decode(errors='replace')}\n" for end in sessions)
+    write_atomic(directory / "stderr.txt", sweep.redactor.text(errors))
+    patch = None
+    if change.patch:
+        data = sweep.redactor.text(change.patch.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        write_atomic(directory / "patch.diff", data)
+        patch = digest_bytes(data)
+    return Artifacts(digest_bytes(transcript), patch)
+
+
+def _transcript(sessions: Sequence[SessionEnd], redactor: Redactor) -> Iterator[str]:
+    for end in sessions:
+        for event in end.transcript.events:
+            plain = {"session": end.name, **event.model_dump(mode="json")}
+            yield json.dumps(redactor.value(plain), ensure_ascii=True)

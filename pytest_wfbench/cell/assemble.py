@@ -1,0 +1,190 @@
+"""All that is known of a cell, put together into its row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pytest_wfbench import __version__
+from pytest_wfbench.agents.stream import UsageClaim
+from pytest_wfbench.cell.artifacts import Artifacts
+from pytest_wfbench.cell.sessions import Fault, SessionEnd
+from pytest_wfbench.clock import now, stamp
+from pytest_wfbench.evidence.row import Row, Timings
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sandbox.spec import Finished, SandboxName
+from pytest_wfbench.scoring.oracle import OracleResult
+from pytest_wfbench.sweep.context import BoundAgent, SweepContext
+from pytest_wfbench.usage.cell import CellUsage, cell_usage
+from pytest_wfbench.workspace.churn import Change
+from pytest_wfbench.workspace.overlay import OverlayWorkspace
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """One cell, over. ``seconds`` is the wall clock of its procedure, ``opening`` that of opening
+    its workspace; ``verify`` and ``oracle`` are none if not run."""
+
+    cell: Cell
+    agent: BoundAgent
+    sessions: tuple[SessionEnd, ...]
+    change: Change
+    verify: Finished | None
+    oracle: OracleResult | None
+    workspace: OverlayWorkspace
+    opening: float
+    sandbox: SandboxName
+    started_at: datetime
+    seconds: float
+    artifacts: Artifacts
+
+
+def build_row(record: CellRecord, sweep: SweepContext) -> Row:
+    """Return the row. Unknown is none; nothing in it comes from a file that the agent could write."""
+    faults = tuple(cell_faults(record))
+    first = faults[0] if faults else None
+    events = [event for end in record.sessions for event in end.usage.events]
+    usage = cell_usage(events, sum(end.usage.open_calls for end in record.sessions))
+    return Row(
+        **identity(record.cell),
+        outcome=first.outcome if first else "pass",
+        kind=first.kind if first else None,
+        reason=sweep.redactor.text("; ".join(fault.reason for fault in faults)) if faults else None,
+        resolved=not faults if first is None or first.outcome == "miss" else None,
+        authored_tests_passed=record.verify.ok if record.verify else None,
+        oracle_passed=record.oracle.passed if record.oracle else None,
+        **_metered(record, usage),
+        cost_usd=None if usage.incomplete else sweep.prices.cell_cost(events),
+        price_table=sweep.prices.label,
+        **_bound(record, sweep),
+        timings=_timings(record),
+        started_at=stamp(record.started_at),
+        recorded_at=stamp(now()),
+        churn=record.change.churn,
+        churn_fingerprint=record.change.fingerprint,
+        patch_digest=record.artifacts.patch,
+        transcript_digest=record.artifacts.transcript,
+        host=sweep.host,
+        sandbox=record.sandbox,
+        workspace_kind=record.workspace.kind,
+    )
+
+
+def cell_faults(record: CellRecord) -> Iterator[Fault]:
+    """Yield what is wrong with a cell in the order session, work, verify, oracle; the first one is its kind."""
+    yield from (end.fault for end in record.sessions if end.fault)
+    if not record.change.something and not any(end.fault for end in record.sessions):
+        yield Fault("miss", "no-work-produced", "the agent changed nothing")
+    if record.verify:
+        yield from _verify_faults(record.verify)
+    if record.oracle and not record.oracle.passed:
+        kind = "oracle-timeout" if record.oracle.timed_out else "oracle-failed"
+        yield Fault("miss", kind, record.oracle.reason or "the oracle failed")
+
+
+def _verify_faults(verify: Finished) -> Iterator[Fault]:
+    if not verify.started:
+        yield Fault("unusable", "infra-error", "the sandbox of verify did not start")
+    elif verify.timed_out or verify.leftovers:
+        reason = (
+            "verify left processes behind" if verify.leftovers else f"verify ran longer than {verify.seconds:.0f} s"
+        )
+        yield Fault("miss", "verify-timeout", reason)
+    elif not verify.ok:
+        yield Fault("miss", "verify-failed", f"verify exited {verify.status}")
+
+
+def identity(cell: Cell) -> dict[str, Any]:
+    """Return the fields of a row that say which cell it is of."""
+    return {
+        "cell_id": cell.id,
+        "task": cell.task.id,
+        "task_kind": cell.task.kind,
+        "class": cell.task.class_,
+        "variation": cell.variation,
+        "arm": cell.arm.name,
+        "subject": str(cell.subject),
+        "agent": cell.subject.agent,
+        "run": cell.run,
+        "harness_version": __version__,
+        "requested_model": cell.subject.model,
+        "skills_expected": tuple(dict.fromkeys(s.skill for s in cell.arm.sessions if s.skill)),
+    }
+
+
+def _metered(record: CellRecord, usage: CellUsage) -> dict[str, Any]:
+    transcripts = [end.transcript for end in record.sessions]
+    tools: Counter[str] = Counter()
+    for transcript in transcripts:
+        tools.update(transcript.tool_calls)
+    claims = [event.usage for transcript in transcripts for event in transcript.events if isinstance(event, UsageClaim)]
+    return {
+        "usage": usage.usage,
+        "usage_source": usage.source,
+        "usage_incomplete": usage.incomplete,
+        "claimed_usage": {"sessions": claims} if claims else None,
+        "requests": usage.requests,
+        "failed_requests": usage.failed_requests,
+        "num_turns": usage.turns,
+        "tool_calls": dict(sorted(tools.items())),
+        "models_answered": usage.models_answered,
+        "subagent_share": usage.subagent_share,
+    }
+
+
+def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
+    binding, start = sweep.binding(record.cell), record.workspace.start
+    return {
+        "agent_version": record.agent.runtime.version,
+        "effort": sweep.plan.options.effort,
+        "skills_used": tuple(dict.fromkeys(n for end in record.sessions for n in end.transcript.skills_used)),
+        "skill_digest": sweep.plan.skill_digest(record.cell),
+        "prompt_digest": binding.prompt,
+        "task_digest": binding.task,
+        "oracle_digest": binding.oracle,
+        "oracle_command_digest": binding.oracle_command,
+        "oracle_manifest_digest": binding.oracle_manifest,
+        "overlay_digest": sweep.plan.overlay_digest if record.cell.arm.overlay else None,
+        "base_commit": start.template.base_commit,
+        "snapshot_commit": start.template.snapshot_commit,
+        "start_commit": start.start_commit,
+        "head_commit": record.change.head,
+    }
+
+
+def _timings(record: CellRecord) -> Timings:
+    session = sum(end.finished.seconds for end in record.sessions)
+    verify = record.verify.seconds if record.verify else None
+    oracle = record.oracle.seconds if record.oracle else None
+    overhead = record.seconds + record.opening - session - (verify or 0.0) - (oracle or 0.0)
+    return Timings(
+        queue=0.0,
+        workspace=round(record.opening, 4),
+        session=round(session, 4),
+        verify=_rounded(verify),
+        oracle=_rounded(oracle),
+        overhead=round(max(overhead, 0.0), 4),
+    )
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 4)
+
+
+def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str) -> Row:
+    """Return the row of a cell that never came to its end: the harness's own fault, or a worker that died."""
+    binding = sweep.binding(cell)
+    return Row(
+        **identity(cell),
+        outcome="unusable",
+        kind=kind,
+        reason=sweep.redactor.text(" ".join(reason.split())),
+        prompt_digest=binding.prompt,
+        task_digest=binding.task,
+        recorded_at=stamp(now()),
+        host=sweep.host,
+        sandbox="host" if sweep.plan.options.sandbox == "host" else "bwrap",
+    )

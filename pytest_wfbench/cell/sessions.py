@@ -1,0 +1,195 @@
+"""The sessions of one cell: each invocation of the agent, through its own door, and how it ended."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from pytest_wfbench.agents.base import SessionInput
+from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.gateway.api import Door, Event, GatewayClient, Labels, OpenRequest, SessionUsage
+from pytest_wfbench.matrix.arms import SessionSpec
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sandbox.spec import GATEWAY_PORT, HOME, STREAM, Command, Data, Finished, Sandbox
+from pytest_wfbench.sweep.context import BoundAgent, bounds_of
+from pytest_wfbench.workspace.churn import changed
+from pytest_wfbench.workspace.overlay import OverlayWorkspace
+
+KEY_SLACK = 60.0
+CAUSE_CLIP = 300
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a cell is not a pass, by the kinds of evidence.md; ``reason`` is one line."""
+
+    outcome: Literal["miss", "unusable"]
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """One session, over: its stream, its metered usage, its process, and what was wrong with it, if anything."""
+
+    name: str
+    transcript: Transcript
+    usage: SessionUsage
+    finished: Finished
+    produced: str | None
+    fault: Fault | None
+
+
+@dataclass(frozen=True)
+class SessionRunner:
+    """Runs the sessions of one cell in their order, and stops at the first that is at fault."""
+
+    cell: Cell
+    workspace: OverlayWorkspace
+    sandbox: Sandbox
+    gateway: GatewayClient
+    agent: BoundAgent
+    effort: str | None
+
+    def run_all(self) -> Iterator[SessionEnd]:
+        """Yield each session as it ends."""
+        plan: str | None = None
+        for spec in self.cell.arm.sessions:
+            end = self._run(spec, plan)
+            yield end
+            if end.fault:
+                return
+            plan = end.produced or plan
+
+    def _run(self, spec: SessionSpec, plan: str | None) -> SessionEnd:
+        timeout = spec.timeout or self.cell.task.timeout.session
+        door = self.gateway.open(self._request(spec, timeout)) if self.agent.adapter.uses_model else None
+        usage = SessionUsage()
+        try:
+            finished = self.sandbox.run(self._command(spec, plan, timeout, door))
+        finally:
+            if door:
+                usage = self.gateway.close(door)
+        transcript = self.agent.adapter.read(finished.stdout, finished.status)
+        fault = session_fault(spec, finished, transcript, usage, self.agent.adapter.uses_model)
+        produced = None
+        if spec.produces and not fault:
+            produced, fault = self._produced(spec.produces)
+        return SessionEnd(spec.name, transcript, usage, finished, produced, fault)
+
+    def _request(self, spec: SessionSpec, timeout: float) -> OpenRequest:
+        cell = self.cell
+        labels = Labels(
+            task=cell.task.id,
+            variation=cell.variation,
+            arm=cell.arm.name,
+            session=spec.name,
+            run=cell.run,
+            agent=cell.subject.agent,
+        )
+        return OpenRequest(
+            cell_id=cell.id,
+            labels=labels,
+            models=(cell.subject.model,),
+            seconds=timeout + KEY_SLACK,
+            provider_tools=cell.task.provider_tools,
+        )
+
+    def _command(self, spec: SessionSpec, plan: str | None, timeout: float, door: Door | None) -> Command:
+        prompt = spec.prompt.format(task=self.cell.task.prompt_of(self.cell.variation), plan=plan or "", output="")
+        told = SessionInput(
+            prompt=prompt,
+            model=self.cell.subject.model,
+            session_id=str(uuid.uuid4()),
+            timeout=timeout,
+            base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if door else None,
+            key=door.key if door else None,
+            skill=spec.skill,
+            deny=self.cell.arm.tools.deny,
+            effort=self.effort,
+        )
+        start = self.agent.adapter.invocation(told)
+        files = tuple(Data(f"{HOME}/{name}", data) for name, data in start.files.items())
+        return Command(
+            argv=start.argv,
+            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *files),
+            env=start.env,
+            stdin=start.stdin,
+            timeout=timeout,
+            gateway=door.socket if door else None,
+            bounds=bounds_of(self.cell.task.limits),
+            stdout_limit=STREAM,
+            keep="whole",
+        )
+
+    def _produced(self, pattern: str) -> tuple[str | None, Fault | None]:
+        """Return the one file a session was to write, or why the hand-over is not valid."""
+        paths = changed(self.workspace, self.sandbox).paths
+        matching = [path for path in paths if fnmatchcase(path, pattern)]
+        if len(matching) == 1 and len(paths) == 1:
+            return matching[0], None
+        others = len(paths) - len(matching)
+        reason = f"expected exactly one new {pattern}, found {len(matching)}, and {others} other changed files"
+        return None, Fault("miss", "plan-invalid", reason)
+
+
+def session_fault(
+    spec: SessionSpec, finished: Finished, transcript: Transcript, usage: SessionUsage, uses_model: bool
+) -> Fault | None:
+    """Decide what was wrong with a session, from the process, the meter and the stream, in this order.
+
+    The rules are those of evidence.md: a wall clock that ran out while the provider owed an answer is the provider's
+    fault, one that ran out otherwise the candidate's.
+    """
+    if not finished.started:
+        return Fault("unusable", "infra-error", f"the sandbox did not start: {_tail(finished.stderr)}")
+    if finished.cancelled:
+        return Fault("unusable", "cancelled", "the session was cancelled")
+    if finished.limit:
+        return Fault("miss", f"limit-{finished.limit}", f"the session ran into the {finished.limit} limit")
+    if finished.timed_out and (usage.waiting or usage.open_calls):
+        return Fault("unusable", "provider-error", "the session ran out of time while the provider owed an answer")
+    if finished.timed_out:
+        return Fault("miss", "session-timeout", f"the session ran longer than {finished.seconds:.0f} s")
+    return (_model_fault(usage) if uses_model else None) or _stream_fault(spec, finished, transcript, usage)
+
+
+def _model_fault(usage: SessionUsage) -> Fault | None:
+    calls = [event for event in usage.events if event.kind == "generate"]
+    if any(event.status == "success" for event in calls):
+        return None
+    if calls:
+        return Fault("unusable", "provider-error", _provider_message(calls[-1]))
+    return Fault("unusable", "no-output", "the gateway saw no completed answer")
+
+
+def _stream_fault(spec: SessionSpec, finished: Finished, transcript: Transcript, usage: SessionUsage) -> Fault | None:
+    if transcript.fault:
+        return Fault("unusable", "evidence-unverified", transcript.fault)
+    final = transcript.final
+    if final is None or final.status == "error":
+        failed = [event for event in usage.events if event.kind == "generate"]
+        if failed and failed[-1].status != "success":
+            return Fault("unusable", "provider-error", _provider_message(failed[-1]))
+        told = final.error if final and final.error else f"the agent exited {finished.status}"
+        return Fault("unusable", "session-error", _one_line(told))
+    if spec.skill and spec.skill not in transcript.skills_used:
+        return Fault("miss", "skill-not-invoked", f"the session did not use the skill {spec.skill!r}")
+    return None
+
+
+def _provider_message(event: Event) -> str:
+    told = event.error_message or event.error_class or event.status
+    status = f"HTTP {event.http_status}: " if event.http_status else ""
+    return _one_line(f"{status}{told}")
+
+
+def _tail(data: bytes) -> str:
+    return _one_line(data.decode(errors="replace")[-CAUSE_CLIP:])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:CAUSE_CLIP]

@@ -1,0 +1,97 @@
+"""``*.cases.yaml`` as pytest items: one module a file, one function a task, one parameter a cell."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_wfbench.cell.procedure import run_cell
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.matrix.load import SUFFIX, LoadedTask
+from pytest_wfbench.stash import CELL, OPENING, ROW
+from pytest_wfbench.sweep.plan import Plan
+
+
+class CasesFile(pytest.Module):
+    """A case file: a module whose functions are its tasks."""
+
+    plan: Plan
+
+    def _getobj(self) -> types.ModuleType:
+        module = types.ModuleType(self.path.name)
+        module.__file__ = str(self.path)
+        for loaded in self.plan.tasks_of(self.path):
+            for variation in range(len(loaded.task.variations) + 1):
+                name = loaded.task.id + (f"~v{variation}" if variation else "")
+                setattr(module, name, _function(name, loaded))
+        return module
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Yield the cells of the file in their one order."""
+        for name, function in vars(self.obj).items():
+            if isinstance(function, types.FunctionType):
+                yield from self._genfunctions(name, function)
+
+
+def _function(name: str, loaded: LoadedTask) -> types.FunctionType:
+    """Return a test function that stands, for whoever asks, where the task stands in the case file."""
+
+    def run(
+        request: pytest.FixtureRequest,
+        cell: Cell,
+        workspace: Any,
+        sandbox: Any,
+        gateway: Any,
+        agent: Any,
+        oracle: Any,
+        wfbench_sweep: Any,
+    ) -> None:
+        opening = request.node.stash[OPENING]
+        request.node.stash[ROW] = run_cell(cell, workspace, sandbox, gateway, agent, oracle, wfbench_sweep, opening)
+
+    code = run.__code__.replace(co_filename=str(loaded.file), co_firstlineno=loaded.line, co_name=name)
+    function = types.FunctionType(code, run.__globals__, name, run.__defaults__, run.__closure__)
+    function.__annotations__ = run.__annotations__
+    function.pytestmark = [getattr(pytest.mark, tag) for tag in loaded.task.tags]  # type: ignore[attr-defined]
+    return function
+
+
+class Collection:
+    """The collecting hooks of one sweep."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+        """Collect the case files the plan knows."""
+        if not file_path.name.endswith(SUFFIX) or not self.plan.tasks_of(file_path):
+            return None
+        module: CasesFile = CasesFile.from_parent(parent, path=file_path)
+        module.plan = self.plan
+        return module
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Task repositories and oracle roots are never collected as tests."""
+        return True if collection_path in self.plan.closed_directories else None
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make each cell of a task a parameter of its function."""
+        module = metafunc.definition.parent
+        if isinstance(module, CasesFile):
+            cells = self.plan.cells_of(module.path, metafunc.definition.name)
+            metafunc.parametrize("cell", list(self._parameters(cells)), indirect=True)
+
+    def _parameters(self, cells: Iterable[Cell]) -> Iterator[Any]:
+        for cell in cells:
+            skip = self.plan.skip(cell)
+            marks = [pytest.mark.skip(reason=skip.reason)] if skip else []
+            yield pytest.param(cell, id=cell.parameter, marks=marks)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Keep the cell with its item, for hooks that run where no fixture does."""
+        if isinstance(item, pytest.Function) and isinstance(item.parent, CasesFile):
+            item.stash[CELL] = item.callspec.params["cell"]

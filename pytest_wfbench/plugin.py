@@ -1,0 +1,87 @@
+"""pytest's hooks: options, discovery of case files, and, only where there are any, everything else.
+
+Imported by every pytest start, so it imports nothing heavy at its top.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_wfbench.discover import case_files
+from pytest_wfbench.options import SPECS, BadOption, Options, OptionSpec, read_options
+
+if TYPE_CHECKING:
+    from pytest_wfbench.sweep.plan import Plan
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register every option of ``options.SPECS``, and the ini name of each."""
+    group = parser.getgroup("wfbench", "wfbench: paired evaluation of agents")
+    for spec in SPECS:
+        ini_type: Any = {"flag": "bool", "many": "linelist"}.get(spec.kind, "string")
+        parser.addini(spec.ini, spec.help, type=ini_type, default=None)
+        shape: dict[str, Any] = {"metavar": spec.metavar}
+        if spec.kind == "flag":
+            shape = {"action": "store_true"}
+        elif spec.kind == "many":
+            shape["action"] = "append"
+        group.addoption(spec.flag, dest=spec.ini, default=None, help=spec.help, **shape)
+
+
+def _options(config: pytest.Config) -> Options:
+    def lookup(spec: OptionSpec) -> Any:
+        given = config.getoption(spec.ini)
+        return given if given is not None else config.getini(spec.ini)
+
+    try:
+        return read_options(lookup)
+    except BadOption as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Prove everything that was asked for before a worker starts or anything is spent."""
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is not None:
+        _join(config, worker)
+    elif files := case_files(config):
+        _lead(config, files)
+
+
+def _join(config: pytest.Config, worker: dict[str, Any]) -> None:
+    """Take part in the controller's sweep, if it has one."""
+    if "wfbench" in worker:
+        from pytest_wfbench.distribute import join_sweep
+        from pytest_wfbench.reporter import register_worker
+
+        context = join_sweep(worker["wfbench"])
+        _register(config, context.plan)
+        register_worker(config, context)
+
+
+def _lead(config: pytest.Config, files: list[Path]) -> None:
+    """Prove the case files and start the sweep's controller side."""
+    from pytest_wfbench.matrix.problems import InvalidCases
+    from pytest_wfbench.reporter import register
+    from pytest_wfbench.sweep.prepare import prepare
+
+    try:
+        plan = prepare(files, _options(config), config.invocation_params.dir, probe=not config.option.collectonly)
+    except InvalidCases as error:
+        count = len(error.problems)
+        raise pytest.UsageError(f"{count} problem{'s' * (count != 1)} in what is to be run\n{error}") from None
+    _register(config, plan)
+    register(config, plan)
+
+
+def _register(config: pytest.Config, plan: Plan) -> None:
+    from pytest_wfbench import fixtures
+    from pytest_wfbench.collect import Collection
+
+    for tag in sorted({tag for loaded in plan.tasks for tag in loaded.task.tags}):
+        config.addinivalue_line("markers", f"{tag}: a tag of a wfbench task")
+    config.pluginmanager.register(Collection(plan), "wfbench-collect")
+    config.pluginmanager.register(fixtures, "wfbench-fixtures")

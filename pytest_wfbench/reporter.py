@@ -1,0 +1,168 @@
+"""pytest's side of a sweep: rows to disk as they come, the end of the sweep, the terminal summary."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_wfbench.cell.assemble import failed_row
+from pytest_wfbench.derive import Derived, derive_all
+from pytest_wfbench.distribute import for_worker
+from pytest_wfbench.evidence.row import Row
+from pytest_wfbench.evidence.store import read_rows
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.report.terminal import terminal_lines
+from pytest_wfbench.shape import shape_report
+from pytest_wfbench.stash import CELL, ROW, SWEEP
+from pytest_wfbench.sweep.context import SweepContext
+from pytest_wfbench.sweep.live import LiveSweep, SweepFailed
+from pytest_wfbench.sweep.plan import Plan
+
+ROW_ATTRIBUTE = "wfbench_row"
+WORKER_INPUT = "wfbench"
+
+
+class CellReporter:
+    """In every process that runs cells: outcomes by the overview's table, and the row sent along with the report."""
+
+    def __init__(self, context: SweepContext) -> None:
+        self.context = context
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Start no new cell once the sweep was stopped."""
+        if CELL in item.stash and (cause := self.context.guard.cause()):
+            pytest.skip(f"outage-stop: {cause}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Show a miss as xfailed and an unusable cell as failed; send the row with the report that decides it."""
+        report = yield
+        cell = item.stash.get(CELL, None)
+        if cell is not None and report.when != "teardown" and (report.failed or ROW in item.stash):
+            fault = str(call.excinfo.value) if call.excinfo else ""
+            row = item.stash.get(ROW, None) or failed_row(cell, self.context, _kind_of(call), fault)
+            self.attach(report, row)
+        return report
+
+    def attach(self, report: pytest.TestReport, row: Row) -> None:
+        """Give a report its row and the row's outcome, and count it for the outage stop."""
+        if report.failed:
+            report.sections.append(("what failed", str(report.longrepr)))
+        shape_report(report, row)
+        setattr(report, ROW_ATTRIBUTE, row.to_json())
+        self.context.guard.note(row.outcome, f"{row.kind}: {row.reason}")
+
+
+def _kind_of(call: pytest.CallInfo[None]) -> str:
+    """Return the kind of an exception that left a cell; the class says it, if it is one of ours."""
+    kind: str = getattr(call.excinfo.value, "kind", "infra-error") if call.excinfo else "infra-error"
+    return kind
+
+
+class SweepReporter:
+    """In the controller: the one writer of rows, and the end of the sweep."""
+
+    def __init__(self, config: pytest.Config, live: LiveSweep, cells: CellReporter) -> None:
+        self.config = config
+        self.live = live
+        self.cells = cells
+        self.derived: Derived | None = None
+        self.interrupted = False
+        self.other_failures = False
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Without workers the selection is known here."""
+        selected = [item.stash[CELL] for item in session.items if CELL in item.stash]
+        if not self.config.option.collectonly:
+            self._begin(selected)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Hand the proven plan, and the way to the gateway, to a worker."""
+        node.workerinput[WORKER_INPUT] = for_worker(self.live.context)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """With workers the selection is known once the first of them has collected, and before any cell is dealt."""
+        by_id = self._by_node_id()
+        self._begin([by_id[name] for name in ids if name in by_id])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """A crashed worker's cell is unusable; the sweep goes on."""
+        cell = self._by_node_id().get(crashitem)
+        if cell is not None:
+            reason = "the worker process that ran the cell died"
+            self.cells.attach(report, failed_row(cell, self.live.context, "worker-crash", reason))
+
+    def _by_node_id(self) -> dict[str, Cell]:
+        plan, root = self.live.context.plan, self.config.rootpath
+        return {plan.node_id(cell, root): cell for cell in plan.cells()}
+
+    def _begin(self, selected: Sequence[Cell]) -> None:
+        try:
+            self.live.begin(selected)
+        except SweepFailed as error:
+            pytest.exit(f"wfbench: {error}", returncode=pytest.ExitCode.TESTS_FAILED)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write the row of a finished cell; it is on the disk when this returns."""
+        text = getattr(report, ROW_ATTRIBUTE, None)
+        if text is not None:
+            self.live.write(Row.model_validate_json(text))
+        elif report.failed:
+            self.other_failures = True
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Remember that the sweep was cut short."""
+        self.live.interrupt()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Close the gateway, seal the manifest, derive every report, and give the exit status its meaning."""
+        status = int(session.exitstatus)
+        rows = read_rows(self.live.context.results).rows if self.live.begun else ()
+        if self.live.seal((row.cell_id for row in rows), status) is None:
+            return
+        self.derived = derive_all(self.live.context.results)
+        if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not self.other_failures:
+            session.exitstatus = self.derived.verdict.exit_status
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table, the verdict and where the files are."""
+        if self.derived is not None:
+            for line in terminal_lines(self.derived.summary, self.live.context.results):
+                terminalreporter.write_line(line)
+
+
+def register(config: pytest.Config, plan: Plan) -> None:
+    """Start the sweep's controller side, and see that it ends with pytest."""
+    live = LiveSweep(plan, gateway=plan.needs_gateway and not config.option.collectonly)
+    config.add_cleanup(live.close)
+    cells = register_worker(config, live.context)
+    config.pluginmanager.register(SweepReporter(config, live, cells), "wfbench-sweep")
+    signal.signal(signal.SIGTERM, _terminate)
+
+
+def register_worker(config: pytest.Config, context: SweepContext) -> CellReporter:
+    """Register what every process that runs cells needs."""
+    config.stash[SWEEP] = context
+    cells = CellReporter(context)
+    config.pluginmanager.register(cells, "wfbench-cells")
+    return cells
+
+
+def _terminate(number: int, frame: object) -> None:
+    """SIGTERM is a polite Ctrl-C: rows stay, the partial report is written, exit 2."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.stderr.write("\nwfbench: SIGTERM, ending the sweep\n")
+    raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""What decides a cell's outcome: it sees files and exit codes, and no provider."""

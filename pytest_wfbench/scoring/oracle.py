@@ -1,0 +1,142 @@
+"""The oracle of a cell: hidden files, staged after the model and ``verify``, and what they say."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_wfbench.files import UnsafeFile, read_untrusted
+from pytest_wfbench.matrix.hidden import HiddenFiles
+from pytest_wfbench.matrix.task import OracleSpec
+from pytest_wfbench.sandbox.spec import Bind, Bounds, Command, Finished, Mount, Sandbox
+from pytest_wfbench.scoring.junit import JUNIT_LIMIT, BadJUnit, passed_tests
+
+RESULTS_NAME = "results.xml"
+
+
+class OracleTampered(Exception):
+    """Staged bytes differ from the captured ones afterwards."""
+
+
+@dataclass(frozen=True)
+class OracleResult:
+    """What an oracle said. ``passed_tests`` is none unless a JUnit file was read; ``seconds`` is wall clock."""
+
+    passed: bool
+    timed_out: bool
+    reason: str | None
+    seconds: float
+    passed_tests: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Hidden files and a command, ready to be run against workspaces.
+
+    ``scratch`` is a directory of the harness in which the files are staged; ``owner`` the uid and gid they belong to.
+    """
+
+    spec: OracleSpec
+    hidden: HiddenFiles
+    sandbox: Sandbox
+    scratch: Path
+    owner: tuple[int, int]
+    timeout: float
+    bounds: Bounds
+
+    def judge(self, workspace: tuple[Mount, ...]) -> OracleResult:
+        """Run the oracle over a workspace's check mounts; its output is dropped.
+
+        Raises:
+            OracleTampered: a staged byte changed; the harness's own fault.
+        """
+        with self._staged() as staged:
+            finished = self.sandbox.run(self._command(workspace, staged))
+            self._recheck(staged)
+            return self._verdict(finished, staged)
+
+    def _command(self, workspace: tuple[Mount, ...], staged: Path) -> Command:
+        root, results = f"/run/{secrets.token_hex(8)}", f"/run/{secrets.token_hex(8)}"
+        return Command(
+            argv=("/bin/sh", "-c", self.spec.command),
+            mounts=(*workspace, Bind(staged / "root", root), Bind(staged / "results", results, writable=True)),
+            env={"WFBENCH_ORACLE_ROOT": root, "WFBENCH_ORACLE_RESULTS": f"{results}/{RESULTS_NAME}"},
+            timeout=self.timeout,
+            bounds=self.bounds,
+        )
+
+    @contextmanager
+    def _staged(self) -> Iterator[Path]:
+        staged = self.scratch / f"oracle-{secrets.token_hex(8)}"
+        try:
+            for directory in (staged, staged / "root", staged / "results"):
+                directory.mkdir(mode=0o700)
+            for entry in self.hidden.oracle:
+                target = staged / "root" / entry.name
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                target.write_bytes(entry.data)
+                target.chmod(0o400)
+            _give(staged, self.owner)
+            yield staged
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _recheck(self, staged: Path) -> None:
+        for entry in self.hidden.oracle:
+            try:
+                same = read_untrusted(staged / "root", entry.name, len(entry.data)) == entry.data
+            except (UnsafeFile, OSError):
+                same = False
+            if not same:
+                raise OracleTampered(f"{entry.name} changed while the oracle ran")
+
+    def _verdict(self, finished: Finished, staged: Path) -> OracleResult:
+        if not finished.started:
+            raise OracleTampered(
+                "the oracle's sandbox did not start: " + finished.stderr.decode(errors="replace")[-300:]
+            )
+        if finished.timed_out or finished.leftovers:
+            reason = "left processes behind" if finished.leftovers else f"ran longer than {self.timeout:g} s"
+            return OracleResult(False, True, f"the oracle {reason}", finished.seconds)
+        exited_well = finished.ok
+        reason = None if exited_well else _why_not(finished)
+        if self.spec.results == "exit":
+            return OracleResult(exited_well, False, reason, finished.seconds)
+        tests, doubt = self._proof(staged)
+        passed = exited_well and doubt is None
+        return OracleResult(passed, False, reason or doubt, finished.seconds, tests)
+
+    def _proof(self, staged: Path) -> tuple[frozenset[str] | None, str | None]:
+        """Return the tests that passed, and why they are no proof; exit status 0 alone proves nothing."""
+        try:
+            tests = passed_tests(read_untrusted(staged / "results", RESULTS_NAME, JUNIT_LIMIT))
+        except FileNotFoundError:
+            return None, "the oracle wrote no results"
+        except (UnsafeFile, OSError, BadJUnit) as error:
+            return None, f"the oracle's results cannot be read: {error}"
+        if self.hidden.expected is None:
+            return tests, "no proof of which tests must run: `wfbench check` records it"
+        missing = sorted(set(self.hidden.expected.tests) - tests)
+        if missing:
+            return tests, f"{len(missing)} of {len(self.hidden.expected.tests)} expected tests did not pass"
+        return tests, None
+
+
+def _why_not(finished: Finished) -> str:
+    if finished.limit:
+        return f"the oracle ran into the {finished.limit} limit"
+    return f"the oracle exited {finished.status}"
+
+
+def _give(top: Path, owner: tuple[int, int]) -> None:
+    """Make a tree belong to the sandbox's uid, where we are not that uid ourselves."""
+    if os.geteuid() == owner[0]:
+        return
+    for directory, _, names in os.walk(top):
+        for name in (".", *names):
+            os.chown(Path(directory) / name, *owner, follow_symlinks=False)

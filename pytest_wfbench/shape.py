@@ -1,0 +1,23 @@
+"""How an outcome looks to pytest: a miss is soft, an unusable cell is red."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from pytest_wfbench.evidence.row import Row
+
+TestReportOutcome = Literal["passed", "failed", "skipped"]
+OUTCOMES: dict[str, TestReportOutcome] = {"pass": "passed", "miss": "skipped", "unusable": "failed"}
+
+
+def shape_report(report: pytest.TestReport, row: Row) -> None:
+    """Give a report the outcome of its row; a miss is shown as xfailed with the reason."""
+    report.outcome = OUTCOMES[row.outcome]
+    why = f"{row.kind}: {row.reason}" if row.reason else str(row.kind)
+    if row.outcome == "miss":
+        report.wasxfail = why
+        report.longrepr = None
+    elif row.outcome == "unusable":
+        report.longrepr = f"unusable, {why}"

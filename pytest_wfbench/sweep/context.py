@@ -1,0 +1,97 @@
+"""What every cell of a sweep shares, as values."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_wfbench.agents.base import Agent, Runtime
+from pytest_wfbench.evidence.redact import Redactor
+from pytest_wfbench.gateway.client import GatewayAddress
+from pytest_wfbench.matrix.bindings import TaskBinding
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.matrix.subject import Subject
+from pytest_wfbench.matrix.task import Limits
+from pytest_wfbench.sandbox.spec import Bounds
+from pytest_wfbench.sweep.outage import OutageGuard
+from pytest_wfbench.sweep.plan import Plan
+from pytest_wfbench.usage.prices import PriceTable
+
+SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)\Z", re.IGNORECASE)
+
+
+class Seat(BaseModel):
+    """What a process needs to run cells of a sweep; it travels to workers as JSON.
+
+    ``results`` is the sweep's results directory, ``runtime`` a short private directory that lives as long as the
+    sweep, ``scratch`` where cells have their upper layers.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
+
+    plan: Plan
+    sweep_id: str
+    results: Path
+    runtime: Path
+    scratch: Path
+    gateway: GatewayAddress | None
+
+
+@dataclass(frozen=True)
+class SweepContext:
+    """A sweep as one process sees it."""
+
+    seat: Seat
+    host: str
+    redactor: Redactor
+
+    @property
+    def plan(self) -> Plan:
+        """What is to be run."""
+        return self.seat.plan
+
+    @property
+    def results(self) -> Path:
+        """The sweep's results directory."""
+        return self.seat.results
+
+    @cached_property
+    def prices(self) -> PriceTable:
+        """What tokens cost."""
+        named = self.plan.options.prices
+        return PriceTable.load(self.plan.directory / named if named else None)
+
+    @cached_property
+    def guard(self) -> OutageGuard:
+        """The outage stop that all processes of the sweep share."""
+        return OutageGuard(self.seat.runtime, self.plan.options.outage_limit)
+
+    def binding(self, cell: Cell) -> TaskBinding:
+        """Return the digests of a cell's task."""
+        return self.plan.binding(cell.task.id, cell.variation)
+
+
+def take_seat(seat: Seat) -> SweepContext:
+    """Return the context of this process: the seat, the host's name, and the secrets of its environment to redact."""
+    known = [value for name, value in os.environ.items() if SECRET_NAME.search(name)]
+    return SweepContext(seat, socket.gethostname(), Redactor(known))
+
+
+@dataclass(frozen=True)
+class BoundAgent:
+    """An agent found on this machine, with the model of one subject."""
+
+    adapter: Agent
+    runtime: Runtime
+    subject: Subject
+
+
+def bounds_of(limits: Limits) -> Bounds:
+    """Return a task's limits as a sandbox takes them."""
+    return Bounds(limits.memory, limits.processes, limits.file_size, limits.disk)

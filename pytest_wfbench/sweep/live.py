@@ -1,0 +1,153 @@
+"""A running sweep, as its controller sees it: begun once, rows written as they come, sealed whatever happens."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from datetime import datetime
+from pathlib import Path
+
+from pytest_wfbench.clock import now, stamp
+from pytest_wfbench.evidence.manifest import OpenCall, Skipped, Stop, Sweep
+from pytest_wfbench.evidence.row import Row
+from pytest_wfbench.evidence.store import RowWriter, write_sweep
+from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
+from pytest_wfbench.gateway.supervisor import RunningGateway
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
+from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
+from pytest_wfbench.sweep.gateway import launch_gateway
+from pytest_wfbench.sweep.head import head_commit
+from pytest_wfbench.sweep.manifest import describe_sweep, results_parent
+from pytest_wfbench.sweep.plan import Plan
+from pytest_wfbench.sweep.scratch import scratch_directory
+
+READY_SECONDS = 120.0
+USAGE = "usage.jsonl"
+LATEST = "latest"
+
+
+class SweepFailed(Exception):
+    """The sweep cannot start; no cell ran. The message is one line and names the remedy where there is one."""
+
+
+class LiveSweep:
+    """One sweep, from the proven plan to the sealed manifest. Everything it opens it closes in ``close``."""
+
+    def __init__(self, plan: Plan, gateway: bool) -> None:
+        """Take directories and, if ``gateway``, start it; nothing is written yet."""
+        self._stack = ExitStack()
+        self._started: datetime = now()
+        self._gateway: RunningGateway | None = None
+        self._sweep: Sweep | None = None
+        self._writer: RowWriter | None = None
+        self._stop: Stop | None = None
+        try:
+            seat = self._take_places(plan, choose_identity())
+            if gateway:
+                self._gateway = self._stack.enter_context(launch_gateway(plan))
+                seat = seat.model_copy(update={"gateway": self._gateway.address})
+        except BaseException:
+            self._stack.close()
+            raise
+        self.context: SweepContext = take_seat(seat)
+
+    def _take_places(self, plan: Plan, identity: Identity) -> Seat:
+        sweep_id = f"{self._started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        return Seat(
+            plan=plan,
+            sweep_id=sweep_id,
+            results=results_parent(plan) / f"wfbench-{sweep_id}",
+            runtime=self._stack.enter_context(runtime_directory(identity)),
+            scratch=self._stack.enter_context(scratch_directory(identity)),
+            gateway=None,
+        )
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a results directory."""
+        return self._sweep is not None
+
+    def begin(self, cells: Sequence[Cell]) -> None:
+        """Make the results directory, write the manifest, and prove the gateway. Asked again, it does nothing.
+
+        Raises:
+            SweepFailed: when the gateway does not come up, or its self-test event does not arrive whole.
+        """
+        if self._sweep is not None or not cells:
+            return
+        results = self.context.results
+        results.mkdir(parents=True)
+        self._sweep = describe_sweep(self.context, self._started, cells, head_commit(self.context.plan.directory))
+        write_sweep(results, self._sweep)
+        self._writer = RowWriter(results)
+        _point_latest(results)
+        needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
+        if self._gateway and needed:
+            self._prove_gateway(self._gateway)
+
+    def _prove_gateway(self, gateway: RunningGateway) -> None:
+        try:
+            gateway.wait_ready(READY_SECONDS)
+            gateway.begin(self.context.seat.sweep_id, self.context.results / USAGE, self.context.plan.routes)
+            gateway.self_test()
+        except (GatewayLost, GatewayRefused) as error:
+            self._stop = Stop(kind="preflight", cause=self.context.redactor.text(str(error)))
+            raise SweepFailed(f"the gateway failed its preflight: {error}") from error
+
+    def write(self, row: Row) -> None:
+        """Append a row; it is on the disk when this returns."""
+        if self._writer is None:
+            raise SweepFailed("a row came before the sweep had begun")
+        self._writer.append(row)
+
+    def interrupt(self) -> None:
+        """Remember that the sweep was cut short from outside."""
+        self._stop = self._stop or Stop(kind="interrupted", cause="the sweep was interrupted")
+
+    def seal(self, rows: Iterable[str], exit_status: int) -> Sweep | None:
+        """Stop the gateway and write the manifest for the last time; ``rows`` are the ids of cells that have one."""
+        open_calls: tuple[OpenCall, ...] = ()
+        if self._gateway:
+            with suppress(GatewayLost):
+                self._gateway.stop()
+        if self._sweep is None:
+            return None
+        if cause := self.context.guard.cause():
+            self._stop = Stop(kind="outage", cause=cause)
+        done = set(rows)
+        missing = [cell for cell in self._sweep.planned if cell.cell_id not in done]
+        stopped = self._stop is not None and self._stop.kind == "outage"
+        skipped = [_cut(cell.task, cell.cell_id, self._stop) for cell in missing] if stopped and self._stop else []
+        self._sweep = self._sweep.model_copy(
+            update={
+                "ended_at": stamp(now()),
+                "run_status": "aborted" if missing or self._stop else "complete",
+                "exit_status": exit_status,
+                "stop": self._stop,
+                "skipped": (*self._sweep.skipped, *skipped),
+                "open_calls": open_calls,
+            }
+        )
+        write_sweep(self.context.results, self._sweep)
+        return self._sweep
+
+    def close(self) -> None:
+        """Give back every directory and process. Asked again, it does nothing."""
+        self._stack.close()
+
+
+def _cut(task: str, cell_id: str, stop: Stop) -> Skipped:
+    return Skipped(kind="outage-stop", task=task, cell_id=cell_id, reason=stop.cause)
+
+
+def _point_latest(results: Path) -> None:
+    """Let ``latest`` name the newest sweep, by one atomic rename."""
+    link = results.parent / LATEST
+    staged = results.parent / f".{LATEST}-{secrets.token_hex(4)}"
+    staged.symlink_to(results.name)
+    if link.is_symlink() or not link.exists():
+        staged.replace(link)
+    else:
+        staged.unlink()

@@ -1,0 +1,205 @@
+"""The plan of a sweep, as one value: what is to be run, already proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_wfbench.agents.base import Runtime
+from pytest_wfbench.agents.registry import get_agent
+from pytest_wfbench.digests import digest_tree
+from pytest_wfbench.files import UnsafeFile, read_untrusted
+from pytest_wfbench.gateway.api import Route
+from pytest_wfbench.matrix.arms import SKILL_ROOT, Arm
+from pytest_wfbench.matrix.bindings import TaskBinding, bind_task, overlay_digest
+from pytest_wfbench.matrix.cells import Cell, expand
+from pytest_wfbench.matrix.hidden import Captured
+from pytest_wfbench.matrix.load import LoadedTask
+from pytest_wfbench.matrix.subject import Subject
+from pytest_wfbench.options import Options
+from pytest_wfbench.workspace.template import Template
+
+SCRIPT_LIMIT = 16 << 20
+
+
+class Skip(NamedTuple):
+    """Why a selected cell is not run: one of the row's kinds of ``skipped``, and a sentence."""
+
+    kind: Literal["expensive", "unsupported"]
+    reason: str
+
+
+class FileArms(BaseModel):
+    """The arms that one case file's tasks are paired with, and all that its arms file declares."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: Path
+    chosen: tuple[Arm, ...]
+    declared: tuple[Arm, ...]
+
+
+class Plan(BaseModel):
+    """What is to be run, whole: it travels to workers as JSON, and nothing is looked up twice.
+
+    ``directory`` is where pytest was started, ``templates`` the snapshot of each task by id, ``runtimes`` the
+    agents found, ``cassettes`` the script directory of each replayed model, ``overlay`` the candidate's files.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
+
+    directory: Path
+    options: Options
+    tasks: tuple[LoadedTask, ...]
+    arms: dict[Path, FileArms]
+    subjects: tuple[Subject, ...]
+    templates: dict[str, Template]
+    runtimes: dict[str, Runtime]
+    cassettes: dict[str, Path]
+    overlay: tuple[Captured, ...]
+
+    def tasks_of(self, file: Path) -> Iterator[LoadedTask]:
+        """Yield the tasks of one case file."""
+        return (loaded for loaded in self.tasks if loaded.file == file)
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[Path, str], tuple[Cell, ...]]:
+        cells: dict[tuple[Path, str], list[Cell]] = {}
+        for loaded in self.tasks:
+            arms = self.arms[loaded.file].chosen
+            for cell in expand([loaded.task], arms, self.subjects, self.options.runs):
+                cells.setdefault((loaded.file, cell.name), []).append(cell)
+        return {key: tuple(value) for key, value in cells.items()}
+
+    def cells_of(self, file: Path, name: str) -> tuple[Cell, ...]:
+        """Return the cells of a task in one wording, by the name of its function."""
+        return self._by_name.get((file, name), ())
+
+    def node_id(self, cell: Cell, root: Path) -> str:
+        """Return a cell's node id; ``root`` is pytest's root directory."""
+        file = self.loaded(cell.task.id).file
+        shown = file.relative_to(root) if file.is_relative_to(root) else file
+        return f"{shown.as_posix()}::{cell.name}[{cell.parameter}]"
+
+    def has_model(self, subject: Subject) -> bool:
+        """Whether a subject's cells call the gateway."""
+        return get_agent(subject.agent).uses_model
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every cell, selected or not."""
+        for cells in self._by_name.values():
+            yield from cells
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, LoadedTask]:
+        return {loaded.task.id: loaded for loaded in self.tasks}
+
+    def loaded(self, task: str) -> LoadedTask:
+        """Return a task by its id."""
+        return self._by_id[task]
+
+    @cached_property
+    def _bindings(self) -> Mapping[tuple[str, int], TaskBinding]:
+        return {
+            (loaded.task.id, variation): bind_task(loaded, variation)
+            for loaded in self.tasks
+            for variation in range(len(loaded.task.variations) + 1)
+        }
+
+    def binding(self, task: str, variation: int) -> TaskBinding:
+        """Return the digests of a task in one wording."""
+        return self._bindings[task, variation]
+
+    def skill_digest(self, cell: Cell) -> str | None:
+        """Return the digest of an arm's skills as its sessions find them, the overlay included; none without skills."""
+        template = self.templates.get(cell.task.id)
+        if template is None or not cell.arm.skills:
+            return None
+        return self._skill_digests(template.path, cell.arm)
+
+    def _skill_digests(self, tree: Path, arm: Arm) -> str:
+        key = (tree, arm.name)
+        if key not in self._digests:
+            files = dict(_skill_files(tree, arm.skills))
+            laid = {name: data for name, data in self.overlay_of(arm).items() if name.partition("/")[0] in arm.skills}
+            self._digests[key] = digest_tree((files | laid).items())
+        return self._digests[key]
+
+    @cached_property
+    def _digests(self) -> dict[tuple[Path, str], str]:
+        return {}
+
+    @cached_property
+    def overlay_digest(self) -> str | None:
+        """Digest of the candidate's files, or none."""
+        return overlay_digest({entry.name: entry.data for entry in self.overlay})
+
+    def base_of(self, entry: Captured) -> bytes | None:
+        """Return what an overlay file would replace, from the first task's snapshot; none where there is nothing."""
+        template = next(iter(self.templates.values()), None)
+        if template is None:
+            return None
+        try:
+            return read_untrusted(template.path, f"{SKILL_ROOT}/{entry.name}", SCRIPT_LIMIT)
+        except (UnsafeFile, OSError):
+            return None
+
+    def overlay_of(self, arm: Arm) -> dict[str, bytes]:
+        """Return the files an arm has laid over its skills: ``<skill>/…`` to bytes."""
+        return {entry.name: entry.data for entry in self.overlay} if arm.overlay else {}
+
+    def skip(self, cell: Cell) -> Skip | None:
+        """Return why a cell is not run although it was selected, or none."""
+        if cell.task.expensive and not self.options.include_expensive:
+            return Skip("expensive", f"{cell.task.id} is expensive: run it with --wfbench-include-expensive")
+        runtime = self.runtimes.get(str(cell.subject))
+        if cell.arm.skills and runtime and not runtime.reports_events:
+            return Skip(
+                "unsupported", f"{cell.subject} reports no events, so {cell.arm.name} cannot be proven to use skills"
+            )
+        return None
+
+    def bindings(self) -> Iterator[tuple[str, int, TaskBinding]]:
+        """Yield (task, variation, digests) of every task in every wording."""
+        return ((task, variation, binding) for (task, variation), binding in self._bindings.items())
+
+    @cached_property
+    def needs_gateway(self) -> bool:
+        """Whether any subject has a model."""
+        return any(self.has_model(subject) for subject in self.subjects)
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Where each subject's model goes."""
+        models = dict.fromkeys(subject.model for subject in self.subjects if self.has_model(subject))
+        return tuple(Route(model=model, cassettes=self.cassettes.get(model)) for model in models)
+
+    @cached_property
+    def cassette_digests(self) -> Mapping[str, str]:
+        """Digest of every replayed model's scripts."""
+        return {model: digest_tree(_scripts(path)) for model, path in self.cassettes.items()}
+
+    @cached_property
+    def closed_directories(self) -> frozenset[Path]:
+        """Directories in which nothing is collected as a test: task repositories and oracle roots."""
+        named = {path for loaded in self.tasks for path in (loaded.repository, loaded.oracle_root) if path}
+        holders = {parent for loaded in self.tasks for parent in loaded.file.parents}
+        return frozenset(path for path in named if path not in holders)
+
+
+def _scripts(directory: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(directory.glob("*.yaml")):
+        yield path.name, read_untrusted(directory, path.name, SCRIPT_LIMIT)
+
+
+def _skill_files(tree: Path, skills: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    root = tree / SKILL_ROOT
+    for skill in skills:
+        for path in sorted((root / skill).rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                name = path.relative_to(root).as_posix()
+                yield name, read_untrusted(root, name, SCRIPT_LIMIT)

@@ -1,0 +1,118 @@
+"""The proof of the oracles of case files: their states as workspaces, and what is recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_wfbench.files import write_atomic
+from pytest_wfbench.matrix.hidden import Expectation, expectation_path
+from pytest_wfbench.matrix.load import SUFFIX, LoadedTask, load_cases
+from pytest_wfbench.matrix.problems import InvalidCases
+from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
+from pytest_wfbench.sandbox.identity import Identity, cache_directory, choose_identity
+from pytest_wfbench.sandbox.spec import Bounds, Command, Mount, Sandbox
+from pytest_wfbench.scoring.oracle import Oracle
+from pytest_wfbench.scoring.prove import PatchRefused, Proof, Prover
+from pytest_wfbench.sweep.context import bounds_of
+from pytest_wfbench.sweep.scratch import scratch_directory
+from pytest_wfbench.sweep.snapshot import snapshot
+from pytest_wfbench.workspace.overlay import open_workspace
+from pytest_wfbench.workspace.startstate import SetupFailed, StartState, make_start
+from pytest_wfbench.workspace.template import Template
+
+PLANT_SECONDS = 60.0
+
+
+def load_for_proof(paths: Sequence[Path]) -> tuple[LoadedTask, ...]:
+    """Read the tasks that have an oracle from case files, and from directories of them.
+
+    Raises:
+        InvalidCases: with every fault of every file.
+    """
+    files = [file for path in paths for file in (sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path])]
+    loaded = load_cases([file.absolute() for file in files])
+    if loaded.problems:
+        raise InvalidCases(loaded.problems)
+    return tuple(task for task in loaded.tasks if task.task.oracle)
+
+
+def proofs(tasks: Sequence[LoadedTask], *, repeat: int, sabotage: bool) -> Iterator[tuple[LoadedTask, Proof]]:
+    """Prove one oracle after the other.
+
+    Raises:
+        InvalidCases: when a repository cannot be had.
+    """
+    templates, problems = snapshot(tasks)
+    if problems:
+        raise InvalidCases(problems)
+    sandbox, identity = make_bubblewrap(), choose_identity()
+    with scratch_directory(identity) as scratch:
+        for loaded in tasks:
+            bounds = bounds_of(loaded.task.limits)
+            states = TaskStates(loaded, templates[loaded.task.id], sandbox, identity, scratch, bounds)
+            yield loaded, Prover(loaded, states, sandbox, states.oracle(), bounds, repeat, sabotage).prove()
+
+
+@dataclass(frozen=True)
+class TaskStates:
+    """The repository of a task in any state: the ref, with a patch on it, or with a program run in it."""
+
+    loaded: LoadedTask
+    template: Template
+    sandbox: Sandbox
+    identity: Identity
+    scratch: Path
+    bounds: Bounds
+
+    def oracle(self) -> Oracle:
+        """Return the task's oracle."""
+        spec = self.loaded.task.oracle
+        if spec is None:
+            raise ValueError(f"task {self.loaded.task.id} has no oracle")
+        owner = (self.identity.uid, self.identity.gid)
+        timeout = self.loaded.task.timeout.oracle
+        return Oracle(spec, self.loaded.hidden, self.sandbox, self.scratch, owner, timeout, self.bounds)
+
+    @contextmanager
+    def open(self, patch: bytes | None, program: str | None) -> Iterator[tuple[Mount, ...]]:
+        """Give the check mounts of a state. Raises PatchRefused."""
+        workspace = open_workspace(self._start(patch), self.scratch, self.identity)
+        try:
+            if program is not None:
+                self._run(program, workspace.session_mounts())
+            yield workspace.check_mounts()
+        finally:
+            workspace.remove()
+
+    def _start(self, patch: bytes | None) -> StartState:
+        task = self.loaded.task
+        try:
+            return make_start(
+                self.template,
+                setup=task.setup,
+                patch=patch,
+                timeout=task.timeout.setup,
+                bounds=self.bounds,
+                sandbox=self.sandbox,
+                identity=self.identity,
+                cache=cache_directory(self.identity),
+            )
+        except SetupFailed as error:
+            raise PatchRefused(" ".join(str(error).split())) from error
+
+    def _run(self, program: str, mounts: tuple[Mount, ...]) -> None:
+        ended = self.sandbox.run(Command(("python3", "-I", "-c", program), mounts, PLANT_SECONDS))
+        if not ended.ok:
+            raise PatchRefused("the plant could not be planted: " + ended.stderr.decode(errors="replace")[-300:])
+
+
+def record_expectation(loaded: LoadedTask, expectation: Expectation) -> bool:
+    """Write which tests must run beside the oracle; whether anything changed."""
+    if loaded.task.oracle is None or loaded.oracle_root is None or loaded.hidden.expected == expectation:
+        return False
+    path = loaded.oracle_root / expectation_path(loaded.task.oracle)
+    write_atomic(path, expectation.model_dump_json(indent=1) + "\n")
+    return True

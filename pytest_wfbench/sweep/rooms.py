@@ -1,0 +1,49 @@
+"""The doors of a sweep's rooms, opened for one process or one cell."""
+
+from __future__ import annotations
+
+from pytest_wfbench.gateway.api import GatewayClient
+from pytest_wfbench.gateway.client import Gateway
+from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
+from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
+from pytest_wfbench.sandbox.spec import Sandbox
+from pytest_wfbench.sweep.context import SweepContext, bounds_of
+from pytest_wfbench.workspace.overlay import OverlayWorkspace, open_workspace
+from pytest_wfbench.workspace.startstate import make_start
+
+
+def open_sandbox(sweep: SweepContext) -> Sandbox:
+    """Return the sandbox the sweep asked for. Raises BubblewrapMissing."""
+    return make_bubblewrap()
+
+
+def connect_gateway(sweep: SweepContext) -> GatewayClient | None:
+    """Return the control side of the sweep's gateway, or none where it has none."""
+    return Gateway(sweep.seat.gateway) if sweep.seat.gateway else None
+
+
+def sandbox_owner() -> tuple[int, int]:
+    """Return the uid and gid of sandboxed processes."""
+    identity = choose_identity()
+    return identity.uid, identity.gid
+
+
+def open_cell_workspace(cell: Cell, sandbox: Sandbox, sweep: SweepContext) -> OverlayWorkspace:
+    """Return a cell's workspace over the start state of its task and arm, which the runs of an arm share.
+
+    Raises:
+        SetupFailed: when the task's ``setup`` fails.
+    """
+    identity = choose_identity()
+    start = make_start(
+        sweep.plan.templates[cell.task.id],
+        setup=cell.task.setup,
+        overlay_files=sweep.plan.overlay_of(cell.arm),
+        timeout=cell.task.timeout.setup,
+        bounds=bounds_of(cell.task.limits),
+        sandbox=sandbox,
+        identity=identity,
+        cache=cache_directory(identity),
+    )
+    return open_workspace(start, sweep.seat.scratch, identity)

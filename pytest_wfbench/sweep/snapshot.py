@@ -1,0 +1,68 @@
+"""The repositories of tasks, resolved once and made into templates, before anything else is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_wfbench.matrix.load import LoadedTask
+from pytest_wfbench.matrix.problems import Problem
+from pytest_wfbench.sandbox.binary import BubblewrapMissing
+from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
+from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
+from pytest_wfbench.sandbox.spec import Sandbox
+from pytest_wfbench.workspace.program import ProgramFailed
+from pytest_wfbench.workspace.repository import RepositoryProblem, resolve
+from pytest_wfbench.workspace.template import Template, TemplateUnproven, make_template
+
+Key = tuple[Path, str | None, tuple[str, ...], tuple[Path, ...]]
+
+
+def snapshot(tasks: Sequence[LoadedTask]) -> tuple[dict[str, Template], list[Problem]]:
+    """Return the template of each task by id; tasks with the same repository, ref and private paths share one.
+
+    The case file's own directory and the oracle root are never part of a snapshot.
+    """
+    needing = [loaded for loaded in tasks if loaded.repository is not None]
+    if not needing:
+        return {}, []
+    try:
+        sandbox = make_bubblewrap()
+    except BubblewrapMissing as error:
+        message, _, remedy = str(error).partition(": ")
+        return {}, [Problem("sandbox", 0, "", "", message, remedy[:1].upper() + remedy[1:])]
+    made: dict[Key, Template | str] = {}
+    templates: dict[str, Template] = {}
+    problems: list[Problem] = []
+    for loaded in needing:
+        key = _key(loaded)
+        if key not in made:
+            made[key] = _make(key, sandbox)
+        template = made[key]
+        if isinstance(template, Template):
+            templates[loaded.task.id] = template
+        else:
+            message, _, remedy = template.rpartition(": ")
+            problems.append(loaded.problem("repo", message or template, remedy[:1].upper() + remedy[1:]))
+    return templates, problems
+
+
+def _key(loaded: LoadedTask) -> Key:
+    repository = loaded.repository or loaded.file.parent
+    own = tuple(
+        path
+        for path in (loaded.file.parent, loaded.oracle_root)
+        if path and path != repository and path.is_relative_to(repository)
+    )
+    return repository, loaded.task.ref, loaded.task.private, own
+
+
+def _make(key: Key, sandbox: Sandbox) -> Template | str:
+    repository, ref, private, own = key
+    identity = choose_identity()
+    hidden = (*private, *(str(path.relative_to(repository)) for path in own))
+    try:
+        source = resolve(repository, ref, own)
+        return make_template(source, hidden, cache_directory(identity), sandbox, identity)
+    except (RepositoryProblem, TemplateUnproven, ProgramFailed) as error:
+        return str(error)
