@@ -65,7 +65,7 @@ def metric_is_known(comparison: Comparison) -> Iterator[str]:
 def enough_is_gated(comparison: Comparison) -> Iterator[str]:
     """At least half of the tasks are gated, and at least one."""
     gated, total = sum(is_gated(pair) for pair in comparison.pairs), len(comparison.pairs)
-    if total and (gated < 1 or 2 * gated < total):
+    if 2 * gated < total:
         yield f"{gated} of {total} tasks are gated, at least half and at least 1 are needed."
 
 

@@ -9,8 +9,8 @@ ELLIPSIS = "…"
 # A zero-width space as an entity ends a mention or reference without being seen.
 BREAK = "&#8203;"
 
-# An underscore inside a word is no emphasis, and names read better without a backslash.
-MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+# An underscore that a word goes on after closes no emphasis, and names read better without a backslash.
+MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|_(?![A-Za-z0-9])")
 ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 AUTOLINK = re.compile(r"@(?=[A-Za-z0-9_-])|#(?=[0-9])|(?i:\bgh-)(?=[0-9])|:(?=//)|(?i:\bwww)(?=\.)")
 BLOCK = re.compile(r"^(?=(?:[-+=#]+|[0-9]{1,9}[.)])(?:\s|$))")

@@ -108,6 +108,10 @@ class TestShapes:
         """Words that only resemble secrets stay."""
         assert Redactor().text(text) == text
 
+    def test_back_to_back(self) -> None:
+        """A key whose edge only shows once its neighbour is gone goes too."""
+        assert Redactor().text("AKIAABCDEFGH12345678sk-" + BODY) == MARK + MARK
+
 
 class TestValues:
     @pytest.mark.parametrize(

@@ -101,6 +101,27 @@ class TestProperties:
         assert sorted(decision.gated_tasks + decision.ungated_tasks) == sorted(f"t{i}" for i in range(len(tasks)))
 
 
+class TestThresholds:
+    def test_a_margin_of_one_is_noise(self, demo: ModuleType) -> None:
+        """One run more resolved does not buy a dearer candidate in; two do."""
+        lost, won = [("pass", "", 8), ("pass", "", 8), ("miss", "oracle-failed", 8)], [("pass", "", 9)] * 3
+        assert only(gate(demo, rows_of(demo, [(lost, won)]))).decision == "keep_incumbent"
+        decision = only(gate(demo, rows_of(demo, [(lost, won), (lost, won)])))
+        assert (decision.decision, decision.reasons) == ("promote", ("2 more of 6 runs resolved, at least 2 decide.",))
+
+    @pytest.mark.parametrize("base", [0.003, 0.07, 0.1, 0.7, 1.1, 3.3, 0.0049, 123.4])
+    def test_exactly_the_limit(self, demo: ModuleType, base: float) -> None:
+        """Exactly 20 % worse on one task is allowed, and exactly 5 % is enough, at any price."""
+        costs = {"a": (base, base * 1.2), "b": (base, base * 0.95), "c": (base, base * 0.95)}
+        rows = [
+            demo.row(task, arm, run, cost_usd=cost)
+            for task, both in costs.items()
+            for arm, cost in zip(("old", "new"), both, strict=True)
+            for run in (1, 2, 3)
+        ]
+        assert only(gate(demo, rows)).decision == "promote"
+
+
 class TestEvidence:
     def test_good_rows_promote(self, demo: ModuleType, good: list[Row]) -> None:
         """The rows that the other tests of this class spoil would promote."""

@@ -60,7 +60,7 @@ class TestProperties:
         assert found.tags == []
         assert [entry.replace("\u200b", "") for entry in found.cells] == [one_line(text, 160), "end"]
 
-    @given(st.text(max_size=300), st.integers(1, 50))
+    @given(NASTY | st.text(max_size=300), st.integers(1, 50))
     def test_one_line(self, text: str, limit: int) -> None:
         """A line is never longer than asked for and holds no control, bidirectional or invisible character."""
         line = one_line(text, limit)
