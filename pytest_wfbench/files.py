@@ -26,6 +26,8 @@ def read_untrusted(root: Path, relative: str | os.PathLike[str], limit: int) -> 
         FileNotFoundError: when there is no such file.
     """
     parts = Path(relative).parts
+    if "\0" in str(relative):
+        raise UnsafeFile(f"{str(relative)!r}: not a path")
     if not parts or Path(relative).is_absolute() or ".." in parts:
         raise UnsafeFile(f"{relative}: the path leaves its root")
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -83,7 +85,7 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
             stream.write(raw)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(staged, path)
+        staged.replace(path)
     except BaseException:
         staged.unlink(missing_ok=True)
         raise
@@ -91,14 +93,30 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append one line and fsync it. A torn earlier line is closed first, so that it spoils no other."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    """Append one line and fsync it. A torn earlier line is closed first, so that it spoils no other.
+
+    Raises:
+        ValueError: when the text is more than one line.
+        OSError: when it cannot be written; a link at ``path`` is not followed.
+    """
+    if "\n" in line:
+        raise ValueError("a line holds no line break")
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     with os.fdopen(descriptor, "ab") as stream:
         end = os.fstat(descriptor).st_size
         torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
         stream.write((b"\n" if torn else b"") + line.encode() + b"\n")
         stream.flush()
         os.fsync(descriptor)
+
+
+def user_path(text: str, base: Path) -> Path:
+    """Return a path a person typed, absolute and without ``..``; ``~`` is a home, if there is such a user."""
+    try:
+        typed = Path(text).expanduser()
+    except RuntimeError:
+        typed = Path(text)
+    return Path(os.path.abspath(base / typed))  # noqa: PTH100  (links stay as they are)
 
 
 def sync_directory(path: Path) -> None:

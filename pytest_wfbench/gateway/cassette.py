@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from pytest_wfbench.files import UnsafeFile, read_untrusted
 from pytest_wfbench.gateway.api import Labels
-from pytest_wfbench.matrix.faults import problem_of_yaml, problems_of, repeated_keys
+from pytest_wfbench.matrix.faults import problem_of_yaml, problems_of, yaml_problems
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.yamldoc import BadYaml, read_yaml
 
@@ -255,8 +255,8 @@ def _read(path: Path) -> Cassette:
         raise CassetteError(problem_of_yaml(error, file)) from None
     except (UnsafeFile, OSError) as error:
         raise CassetteError(Problem(file, 0, "", "", str(error), "Put a plain file in its place")) from None
-    if repeated := list(repeated_keys(document, file)):
-        raise CassetteError(*repeated)
+    if faults := list(yaml_problems(document, file)):
+        raise CassetteError(*faults)
     try:
         return Cassette.model_validate(document.value)
     except ValidationError as error:

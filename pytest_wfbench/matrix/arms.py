@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import string
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, field_validator, model_validator
 
-from pytest_wfbench.matrix.task import Frozen, InsidePath, Seconds, Slug, TaskKind, Text, Texts, _items
+from pytest_wfbench.matrix.fields import Frozen, InsidePath, Location, Seconds, Slug, Text, Texts, items, with_rules
+from pytest_wfbench.matrix.task import TaskKind
 
 PROMPT_FIELDS = frozenset({"task", "plan", "output"})
 SKILL_ROOT = ".claude/skills"
 
 
+class BadTemplate(ValueError):
+    """A prompt that is no template over the fields it may use; the message is ``what: remedy``."""
+
+
+def template_fields(prompt: str) -> frozenset[str]:
+    """Return the fields a prompt uses.
+
+    Raises:
+        BadTemplate: for a lone brace, and for anything but a bare name of ``PROMPT_FIELDS`` between braces: neither
+            attributes, items, positions, conversions nor formats can be reached.
+    """
+    try:
+        parts = list(string.Formatter().parse(prompt))
+    except ValueError:
+        raise BadTemplate("a brace stands alone: write {{ or }} for a brace that is meant as such") from None
+    used = [(name, spec, conversion) for _, name, spec, conversion in parts if name is not None]
+    for name, spec, conversion in used:
+        if name not in PROMPT_FIELDS or spec or conversion:
+            written = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            known = "{task}, {plan} and {output}"
+            raise BadTemplate(f"unknown field {{{written}}}: use {known} only, and {{{{ or }}}} for a brace as such")
+    return frozenset(name for name, _, _ in used)
+
+
 class SessionSpec(Frozen):
     """One invocation of the agent.
 
-    ``prompt`` is a template over ``{task}``, ``{plan}`` and ``{output}``. ``produces`` is a glob that must match exactly
-    one new or changed file, with nothing else changed; the next session sees its path as ``{plan}``. ``timeout`` is in
-    seconds; none means the task's.
+    ``prompt`` is a template over ``{task}``, ``{plan}`` and ``{output}``. ``produces`` is a glob that must match one
+    new or changed file exactly, with nothing else changed; the next session sees its path as ``{plan}``. ``timeout`` is
+    in seconds; none means the task's.
     """
 
     name: Slug
@@ -30,9 +56,7 @@ class SessionSpec(Frozen):
     @field_validator("prompt")
     @classmethod
     def _known_fields(cls, value: str) -> str:
-        names = {name for _, name, _, _ in string.Formatter().parse(value) if name is not None}
-        if unknown := sorted(names - PROMPT_FIELDS):
-            raise ValueError(f"unknown field {{{unknown[0]}}}: the prompt may use {{task}}, {{plan}} and {{output}}")
+        template_fields(value)
         return value
 
 
@@ -46,27 +70,68 @@ class Arm(Frozen):
     """One way of working: its sessions, skills, tools, plugin and overlay."""
 
     name: Slug
-    sessions: Annotated[tuple[SessionSpec, ...], BeforeValidator(_items)] = Field(min_length=1)
-    skills: Annotated[tuple[Slug, ...], BeforeValidator(_items)] = ()
+    sessions: Annotated[tuple[SessionSpec, ...], BeforeValidator(items)] = Field(min_length=1)
+    skills: Annotated[tuple[Slug, ...], BeforeValidator(items)] = ()
     tools: Tools = Tools()
     mcp: Literal["inherit", "none"] = "inherit"
     plugin: bool = False
     overlay: bool = False
     candidate_of: Slug | None = None
-    kinds: Annotated[tuple[TaskKind, ...], BeforeValidator(_items)] = ("implementation",)
+    kinds: Annotated[tuple[TaskKind, ...], BeforeValidator(items)] = Field(("implementation",), min_length=1)
     default: bool = False
 
-    @model_validator(mode="after")
-    def _coherent(self) -> Arm:
-        if unknown := sorted({s.skill for s in self.sessions if s.skill} - set(self.skills)):
-            raise ValueError(f"session skill {unknown[0]} is not among the arm's skills")
-        if len({session.name for session in self.sessions}) != len(self.sessions):
-            raise ValueError("two sessions have the same name")
-        produced = False
-        for session in self.sessions:
-            if "{plan}" in session.prompt and not produced:
-                raise ValueError(f"session {session.name} uses {{plan}} before any session produces one")
-            produced = produced or session.produces is not None
-        if self.overlay and not self.candidate_of:
-            raise ValueError("an arm with an overlay must say candidate_of: its incumbent")
-        return self
+    @property
+    def plan_globs(self) -> tuple[str, ...]:
+        """What its sessions hand over; no part of the churn."""
+        return tuple(session.produces for session in self.sessions if session.produces)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_rules(cls, value: Any, build: ModelWrapValidatorHandler[Arm]) -> Arm:
+        return with_rules(value, build, _arm_rules)
+
+
+def _arm_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    listed = raw.get("sessions")
+    sessions = [
+        (index, session)
+        for index, session in enumerate(listed if isinstance(listed, list | tuple) else ())
+        if isinstance(session, dict)
+    ]
+    yield from _skill_rules(raw, sessions)
+    yield from _order_rules(sessions)
+    overlay, incumbent = raw.get("overlay") is True, raw.get("candidate_of")
+    if overlay and incumbent is None:
+        yield ("overlay",), "an arm with an overlay has no incumbent: name it with `candidate_of`"
+    if overlay and not raw.get("skills"):
+        yield ("overlay",), "an arm with an overlay has no skills that it could be laid over: list them in `skills`"
+    if incumbent is not None and incumbent == raw.get("name"):
+        yield ("candidate_of",), "an arm cannot be its own incumbent: name another arm"
+
+
+def _skill_rules(raw: Mapping[str, Any], sessions: list[tuple[int, Any]]) -> Iterator[tuple[Location, str]]:
+    skills = raw.get("skills", ())
+    for index, session in sessions if isinstance(skills, list | tuple) else ():
+        skill = session.get("skill")
+        if isinstance(skill, str) and skill not in skills:
+            yield ("sessions", index, "skill"), f"the skill {skill!r} is not among the arm's: add it to `skills`"
+
+
+def _order_rules(sessions: list[tuple[int, Any]]) -> Iterator[tuple[Location, str]]:
+    names: list[object] = []
+    produced = False
+    for index, session in sessions:
+        name = session.get("name")
+        if isinstance(name, str) and name in names:
+            yield ("sessions", index, "name"), f"two sessions have the name {name!r}: rename one of them"
+        names.append(name)
+        if not produced and "plan" in _fields_of(session.get("prompt")):
+            yield ("sessions", index, "prompt"), "{plan} is used before a session makes one: give one `produces`"
+        produced = produced or session.get("produces") is not None
+
+
+def _fields_of(prompt: object) -> frozenset[str]:
+    try:
+        return template_fields(prompt) if isinstance(prompt, str) else frozenset()
+    except BadTemplate:
+        return frozenset()

@@ -12,7 +12,10 @@ from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.matrix.task import Task
 
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
-ID_DIGEST = 6
+ID_DIGEST = 10
+
+# Three clipped parts, two numbers and the digest stay well below the 255 bytes a file name may have.
+CLIP = 60
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Cell:
         """A path-safe id that ends in a short digest of its parts, so that no two collide."""
         parts = (self.task.id, f"v{self.variation}", self.arm.name, str(self.subject), f"r{self.run}")
         digest = digest_value(parts).removeprefix("sha256:")[:ID_DIGEST]
-        return ".".join([*(UNSAFE.sub("-", part)[:80] for part in parts), digest])
+        return ".".join([*(UNSAFE.sub("-", part)[:CLIP] for part in parts), digest])
 
 
 def expand(tasks: Iterable[Task], arms: Sequence[Arm], subjects: Sequence[Subject], runs: int) -> Iterator[Cell]:

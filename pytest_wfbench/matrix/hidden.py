@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_wfbench.digests import digest_tree
-from pytest_wfbench.files import UnsafeFile, read_untrusted
+from pytest_wfbench.files import UnsafeFile, read_untrusted, user_path
+from pytest_wfbench.matrix.fields import items
+from pytest_wfbench.matrix.problems import shown_path
 from pytest_wfbench.matrix.task import OracleSpec, Task
 
 ORACLE_BYTES = 4 << 20
 PATCH_BYTES = 4 << 20
 EXPECT_SUFFIX = ".expect.json"
 ROOT_NAME = "oracles"
+
+Where = tuple[str | int, ...]
 
 
 class Captured(BaseModel):
@@ -30,13 +34,13 @@ class Captured(BaseModel):
 
 
 class Expectation(BaseModel):
-    """Which tests passed on the reference; bound to the oracle's bytes and command."""
+    """Which tests passed on the reference, one at least; bound to the oracle's bytes and command."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: int = 1
+    schema_version: Literal[1] = 1
     oracle_digest: str
-    tests: Annotated[tuple[str, ...], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)]
+    tests: Annotated[tuple[str, ...], BeforeValidator(items)] = Field(min_length=1)
 
 
 class HiddenFiles(BaseModel):
@@ -59,7 +63,7 @@ class HiddenFiles(BaseModel):
 class HiddenFault:
     """A fault of a hidden file; ``path`` is where it is named in the task."""
 
-    path: tuple[str | int, ...]
+    path: Where
     message: str
     remedy: str
 
@@ -67,7 +71,7 @@ class HiddenFault:
 def find_oracle_root(case_file: Path, named: object) -> Path:
     """Return the oracle root: as named by the case file, else the nearest ``oracles/`` beside it or above."""
     if isinstance(named, str):
-        return (case_file.parent / Path(named).expanduser()).absolute()
+        return user_path(named, case_file.parent)
     for directory in case_file.absolute().parents:
         if (directory / ROOT_NAME).is_dir():
             return directory / ROOT_NAME
@@ -84,6 +88,8 @@ def expectation_path(spec: OracleSpec) -> PurePosixPath:
 def read_hidden(task: Task, root: Path) -> tuple[HiddenFiles, list[HiddenFault]]:
     """Capture the hidden files of a task; a file that cannot be had is a fault and is left out."""
     faults: list[HiddenFault] = []
+    if not root.is_dir():
+        return HiddenFiles(), list(_no_root(task, root))
     oracle = tuple(_oracle_files(task, root, faults))
     hidden = HiddenFiles(
         oracle=oracle,
@@ -100,6 +106,21 @@ def read_hidden(task: Task, root: Path) -> tuple[HiddenFiles, list[HiddenFault]]
     return hidden, faults
 
 
+def faults_of(named: Iterable[tuple[Where, str]], root: Path) -> list[HiddenFault]:
+    """Return the faults of hidden files that a task names which is at fault elsewhere."""
+    faults: list[HiddenFault] = []
+    for where, name in named if root.is_dir() else ():
+        _read(root, name, ORACLE_BYTES, where, faults)
+    return faults
+
+
+def _no_root(task: Task, root: Path) -> Iterator[HiddenFault]:
+    """Say once what would be true of every file."""
+    if task.oracle or task.reference or task.reference_bad:
+        remedy = f"Make the directory {ROOT_NAME}/ beside the case file, or name another with `oracle_root`"
+        yield HiddenFault(("oracle",), f"there is no oracle root {shown_path(root)}", remedy)
+
+
 def _oracle_files(task: Task, root: Path, faults: list[HiddenFault]) -> Iterator[Captured]:
     for index, entry in enumerate(task.oracle.files if task.oracle else ()):
         where = ("oracle", "files", index, "source")
@@ -107,20 +128,19 @@ def _oracle_files(task: Task, root: Path, faults: list[HiddenFault]) -> Iterator
             yield Captured(name=entry.target, data=data)
 
 
-def _patch(root: Path, name: str | None, where: tuple[str | int, ...], faults: list[HiddenFault]) -> Captured | None:
+def _patch(root: Path, name: str | None, where: Where, faults: list[HiddenFault]) -> Captured | None:
     data = _read(root, name, PATCH_BYTES, where, faults) if name else None
     return Captured(name=name, data=data) if name and data is not None else None
 
 
-def _read(
-    root: Path, name: str, limit: int, where: tuple[str | int, ...], faults: list[HiddenFault]
-) -> bytes | None:
+def _read(root: Path, name: str, limit: int, where: Where, faults: list[HiddenFault]) -> bytes | None:
+    shown = shown_path(root)
     try:
         return read_untrusted(root, name, limit)
     except UnsafeFile as error:
-        faults.append(HiddenFault(where, str(error), f"Name a regular file below {root}, reached without a link"))
+        faults.append(HiddenFault(where, str(error), f"Name a regular file below {shown}, reached without a link"))
     except FileNotFoundError:
-        faults.append(HiddenFault(where, f"{name}: no such file below {root}", "Add the file or mend the path"))
+        faults.append(HiddenFault(where, f"{name}: no such file below {shown}", "Add the file or mend the path"))
     except OSError as error:
         faults.append(HiddenFault(where, f"{name}: cannot be read: {error.strerror}", "Check its permissions"))
     return None
@@ -132,7 +152,12 @@ def _expected(spec: OracleSpec, root: Path, faults: list[HiddenFault]) -> Expect
         return Expectation.model_validate(json.loads(read_untrusted(root, name, ORACLE_BYTES)))
     except FileNotFoundError:
         return None
-    except (UnsafeFile, OSError, ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        faults.append(HiddenFault(("oracle",), f"{name}: {reason}", "Run `wfbench check` to write it anew"))
-        return None
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = " ".join([*(f"{part}:" for part in first["loc"]), first["msg"]])
+    except (UnsafeFile, OSError, ValueError, RecursionError) as error:
+        reason = str(error)
+    faults.append(
+        HiddenFault(("oracle",), f"{name} is no record of tests: {reason}", "Run `wfbench check` on the task")
+    )
+    return None

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from pytest_wfbench.files import UnsafeFile, read_untrusted
 from pytest_wfbench.matrix.arms import Arm
-from pytest_wfbench.matrix.faults import problem_of_yaml, problems_of, repeated_keys
+from pytest_wfbench.matrix.faults import explained, problem_of_yaml, unknown_key, yaml_problems
+from pytest_wfbench.matrix.fields import BY_HAND
 from pytest_wfbench.matrix.problems import Problem, shown_path
-from pytest_wfbench.matrix.yamldoc import BadYaml, Document, read_yaml
+from pytest_wfbench.matrix.yamldoc import BadYaml, Document, Path_, read_yaml
 
 ARMS_FILE = "arms.yaml"
 ARMS_FILE_LIMIT = 1 << 20
@@ -37,7 +39,7 @@ class LoadedArms:
 def arms_file_for(case_file: Path, named: Path | None) -> Path:
     """Return the arms file of a case file: the named one, else the one beside it, else the built-in set."""
     beside = case_file.with_name(ARMS_FILE)
-    return named or (beside if beside.exists() else BUILT_IN)
+    return named or (beside if beside.exists() or beside.is_symlink() else BUILT_IN)
 
 
 def load_arms(path: Path) -> LoadedArms:
@@ -48,7 +50,9 @@ def load_arms(path: Path) -> LoadedArms:
     except BadYaml as error:
         return LoadedArms(path, (), (), (problem_of_yaml(error, shown),))
     except UnsafeFile as error:
-        return LoadedArms(path, (), (), (Problem(shown, 0, "", "", str(error), "Name a regular file of at most 1 MiB"),))
+        return LoadedArms(
+            path, (), (), (Problem(shown, 0, "", "", str(error), "Name a regular file of at most 1 MiB"),)
+        )
     except OSError as error:
         problem = Problem(shown, 0, "", "", f"cannot be read: {error.strerror}", "Check --wfbench-arms-file")
         return LoadedArms(path, (), (), (problem,))
@@ -56,26 +60,44 @@ def load_arms(path: Path) -> LoadedArms:
 
 
 def _read_arms(path: Path, document: Document, shown: str) -> LoadedArms:
-    declared = document.value.get("arms") if isinstance(document.value, dict) else None
-    if not isinstance(declared, dict) or not declared or len(document.value) != 1:
-        problem = Problem(shown, 1, "", "arms", "not an arms file", "Write `arms:` with a mapping from name to arm")
-        return LoadedArms(path, (), (), (*repeated_keys(document, shown), problem))
+    value = document.value if isinstance(document.value, dict) else {}
+    given = value.get("arms")
+    declared: dict[str, Any] = given if isinstance(given, dict) else {}
+    problems = [*yaml_problems(document, shown), *_top_problems(value, document, shown)]
     arms: list[Arm] = []
-    problems = list(repeated_keys(document, shown))
-    for name, value in declared.items():
-        found = list(_one_arm(name, value, document, shown))
-        arms.extend(item for item in found if isinstance(item, Arm))
-        problems.extend(item for item in found if isinstance(item, Problem))
+    for name, written in declared.items():
+        for item in _one_arm(name, written, declared, document, shown):
+            (arms if isinstance(item, Arm) else problems).append(item)  # type: ignore[arg-type]
     lines = tuple((name, document.line(("arms", name))) for name in declared)
     return LoadedArms(path, tuple(arms), lines, tuple(problems))
 
 
-def _one_arm(name: str, value: object, document: Document, shown: str) -> Iterator[Arm | Problem]:
-    base = ("arms", name)
-    if not isinstance(value, dict):
-        yield Problem(shown, document.line(base), "", f"arms.{name}", "not a mapping", "Write `sessions: […]` below it")
+def _top_problems(value: Mapping[str, Any], document: Document, shown: str) -> Iterator[Problem]:
+    if not isinstance(value.get("arms"), dict) or not value["arms"]:
+        yield Problem(
+            shown, document.line(("arms",)), "", "arms", "no arms", "Write `arms:` with a mapping from name to arm"
+        )
+    for key in sorted(value.keys() - {"arms"}):
+        yield Problem(shown, document.line((key,)), "", key, *unknown_key(key, ["arms"]))
+
+
+def _one_arm(
+    name: str, written: object, declared: Mapping[str, Any], document: Document, shown: str
+) -> Iterator[Arm | Problem]:
+    def problem(where: Path_, message: str, remedy: str) -> Problem:
+        path = ("arms", name, *where)
+        return Problem(shown, document.line(path), "", ".".join(map(str, path)), message, remedy)
+
+    if not isinstance(written, dict):
+        yield problem((), "must be a mapping", "Write `sessions: […]` below it")
         return
+    if "name" in written:
+        yield problem(("name",), *unknown_key("name", [key for key in Arm.model_fields if key != "name"]))
+    incumbent = written.get("candidate_of")
+    if isinstance(incumbent, str) and incumbent not in declared:
+        yield problem(("candidate_of",), f"no arm is named {incumbent!r}", f"Arms of the file: {', '.join(declared)}")
     try:
-        yield Arm.model_validate({"name": name, **value})
+        yield Arm.model_validate(written | {"name": name}, context=BY_HAND)
     except ValidationError as error:
-        yield from problems_of(error, Arm, document, base, shown, f"arm {name}")
+        for where, message, remedy in explained(error, Arm):
+            yield problem(() if where == ("name",) else where, message, remedy)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+CLIP = 120
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
@@ -19,11 +21,13 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
+        """One line; what could move a terminal's cursor is escaped."""
         place = f"{self.file}:{self.line}" if self.line else self.file
-        subject = f" task {self.task}" if self.task else ""
-        key = f" [{self.key}]" if self.key else ""
+        subject = f" task {_clipped(self.task)}" if self.task else ""
+        key = f" [{_clipped(self.key)}]" if self.key else ""
         head = f"{place}:{subject}{key}".rstrip(":") + ":"
-        return f"{head} {self.message}. {self.remedy}"
+        end = "" if self.message.endswith((".", "?", "!")) else "."
+        return printable(f"{head} {self.message}{end} {self.remedy}")
 
 
 class InvalidCases(Exception):
@@ -32,6 +36,15 @@ class InvalidCases(Exception):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= CLIP else text[: CLIP - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Return the text with every character escaped that does not print."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def shown_path(path: Path) -> str:

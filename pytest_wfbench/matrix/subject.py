@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 REPLAY = "replay/"
+EXAMPLE = "write AGENT:MODEL, for example mini:replay/demo"
 
 
 class BadSubject(ValueError):
@@ -19,6 +20,7 @@ class Subject:
     model: str
 
     def __str__(self) -> str:
+        """As it is typed."""
         return f"{self.agent}:{self.model}"
 
     @property
@@ -31,11 +33,14 @@ def parse_subject(text: str) -> Subject:
     """Read ``AGENT:MODEL``.
 
     Raises:
-        BadSubject: when a part is missing or the text holds white space or control characters.
+        BadSubject: when a part is missing, or for anything but visible ASCII: a subject stands in file names and node
+            ids, and two that look the same must be the same.
     """
     agent, colon, model = text.partition(":")
     if not colon or not agent or not model:
-        raise BadSubject(f"{text!r} is not a subject: write AGENT:MODEL, for example mini:replay/demo")
-    if any(character.isspace() or not character.isprintable() for character in text):
-        raise BadSubject(f"{text!r} is not a subject: it holds white space or control characters")
+        raise BadSubject(f"{text!r} is not a subject: {EXAMPLE}")
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise BadSubject(f"{text!a} is not a subject: it holds white space, control or non-ASCII characters")
+    if model.endswith("/"):
+        raise BadSubject(f"{text!r} is not a subject: nothing stands after its last slash; {EXAMPLE}")
     return Subject(agent, model)

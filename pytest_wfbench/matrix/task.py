@@ -3,78 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, field_validator, model_validator
 
-SLUG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}\Z")
-DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)\Z")
-SIZE = re.compile(r"(\d+(?:\.\d+)?)(B|KiB|MiB|GiB)\Z")
-SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+from pytest_wfbench.matrix.fields import (
+    Frozen,
+    InsidePath,
+    Location,
+    Paths,
+    Seconds,
+    Size,
+    Slug,
+    Tags,
+    Text,
+    Texts,
+    Variable,
+    items,
+    with_rules,
+)
 
 TaskKind = Literal["implementation", "review", "question"]
 
-
-class Frozen(BaseModel):
-    """Base of every model of what is asked for: immutable, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
-
-
-def _seconds(value: Any) -> Any:
-    if isinstance(value, str):
-        match = DURATION.match(value)
-        if not match or float(match[1]) <= 0:
-            raise ValueError("not a duration: write 90s, 20m or 2h")
-        return float(match[1]) * SECONDS[match[2]]
-    if isinstance(value, float):
-        return value
-    raise ValueError("not a duration: write 90s, 20m or 2h")
-
-
-def _bytes(value: Any) -> Any:
-    if isinstance(value, str):
-        match = SIZE.match(value)
-        if not match or float(match[1]) <= 0:
-            raise ValueError("not a size: write 512MiB or 8GiB")
-        return int(float(match[1]) * BYTES[match[2]])
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    raise ValueError("not a size: write 512MiB or 8GiB")
-
-
-def _inside(value: str) -> str:
-    path = PurePosixPath(value)
-    if not value.strip() or path.is_absolute() or ".." in path.parts or value.startswith("~") or "\0" in value:
-        raise ValueError("the path must be relative and must not leave its root")
-    return value
-
-
-def _text(value: str) -> str:
-    if not value.strip():
-        raise ValueError("must not be blank")
-    return value
-
-
-def _slug(value: str) -> str:
-    if not SLUG.match(value):
-        raise ValueError("not a slug: use at most 80 of a-z, 0-9, _, . and -, starting with a letter or digit")
-    return value
-
-
-def _items(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-Slug = Annotated[str, AfterValidator(_slug)]
-Seconds = Annotated[float, BeforeValidator(_seconds)]
-Size = Annotated[int, BeforeValidator(_bytes)]
-InsidePath = Annotated[str, AfterValidator(_inside)]
-Text = Annotated[str, AfterValidator(_text)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_items)]
-Paths = Annotated[tuple[InsidePath, ...], BeforeValidator(_items)]
+MAX_FILES = 64
+NEEDED = {"implementation": ("repo", "verify", "oracle"), "review": ("repo",)}
 
 
 class Timeouts(Frozen):
@@ -105,8 +59,8 @@ class Dependency(Frozen):
 class McpServer(Frozen):
     """A stdio MCP server."""
 
-    command: Texts
-    env: dict[str, str] = Field(default_factory=dict)
+    command: Annotated[tuple[Text, ...], BeforeValidator(items)] = Field(min_length=1)
+    env: dict[Variable, str] = Field(default_factory=dict)
 
 
 class OracleFile(Frozen):
@@ -120,19 +74,42 @@ class OracleSpec(Frozen):
     """Hidden files and the command that decides ``resolved``."""
 
     command: Text
-    files: Annotated[tuple[OracleFile, ...], BeforeValidator(_items)] = Field(min_length=1, max_length=64)
+    files: Annotated[tuple[OracleFile, ...], BeforeValidator(items)] = Field(min_length=1, max_length=MAX_FILES)
     results: Literal["junit", "exit"]
 
-    @model_validator(mode="after")
-    def _names_a_file(self) -> OracleSpec:
-        targets = [entry.target for entry in self.files]
-        if len(set(targets)) != len(targets):
-            raise ValueError("two files have the same target")
-        if not any(target in self.command for target in targets):
-            raise ValueError("the command names no staged file: name one of the targets below $WFBENCH_ORACLE_ROOT")
-        if self.results == "junit" and "WFBENCH_ORACLE_RESULTS" not in self.command:
-            raise ValueError("results: junit needs a command that writes $WFBENCH_ORACLE_RESULTS")
-        return self
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_rules(cls, value: Any, build: ModelWrapValidatorHandler[OracleSpec]) -> OracleSpec:
+        return with_rules(value, build, _oracle_rules)
+
+
+def _oracle_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    targets = _targets(raw.get("files"))
+    for index, target in targets.items():
+        where = ("files", index, "target")
+        earlier = [other for place, other in targets.items() if place < index]
+        if target in earlier:
+            yield where, f"the target {str(target)!r} is used twice: rename one of them"
+        elif any(other in target.parents or target in other.parents for other in earlier):
+            yield where, f"the target {str(target)!r} lies in another target, or holds one: rename one of them"
+    command = raw.get("command")
+    if isinstance(command, str) and command.strip():
+        if targets and not any(_names(command, target) for target in targets.values()):
+            yield ("command",), "the command names no staged file: name one of the targets below $WFBENCH_ORACLE_ROOT"
+        if raw.get("results") == "junit" and "WFBENCH_ORACLE_RESULTS" not in command:
+            yield ("command",), "the command writes no results: let it write JUnit XML to $WFBENCH_ORACLE_RESULTS"
+
+
+def _targets(files: Any) -> dict[int, PurePosixPath]:
+    """Return the targets that are texts, by their place in the list."""
+    entries = files[:MAX_FILES] if isinstance(files, list | tuple) else ()
+    found = {i: entry.get("target") if isinstance(entry, dict) else None for i, entry in enumerate(entries)}
+    return {index: PurePosixPath(target) for index, target in found.items() if isinstance(target, str) and target}
+
+
+def _names(command: str, target: PurePosixPath) -> bool:
+    """Whether the target stands in the command as a whole path, not as a piece of another word."""
+    return re.search(rf"(?<![\w.-]){re.escape(str(target))}(?![\w-])", command) is not None
 
 
 class Task(Frozen):
@@ -150,11 +127,11 @@ class Task(Frozen):
     verify: Text | None = None
     timeout: Timeouts = Timeouts()
     limits: Limits = Limits()
-    dependencies: Annotated[tuple[Dependency, ...], BeforeValidator(_items)] = ()
-    mcp: dict[str, McpServer] = Field(default_factory=dict)
+    dependencies: Annotated[tuple[Dependency, ...], BeforeValidator(items)] = ()
+    mcp: dict[Slug, McpServer] = Field(default_factory=dict)
     provider_tools: Texts = ()
     expensive: bool = False
-    tags: Texts = ()
+    tags: Tags = ()
     oracle: OracleSpec | None = None
     reference: InsidePath | None = None
     reference_bad: Paths = ()
@@ -165,14 +142,25 @@ class Task(Frozen):
         """One duration is the session's."""
         return {"session": value} if isinstance(value, str) else value
 
-    @model_validator(mode="after")
-    def _whole(self) -> Task:
-        if self.kind == "implementation":
-            missing = [name for name in ("repo", "verify", "oracle") if getattr(self, name) is None]
-            if missing:
-                raise ValueError(f"an implementation task needs {', '.join(missing)}")
-        return self
+    @field_validator("ref")
+    @classmethod
+    def _no_option(cls, value: str | None) -> str | None:
+        if value and (value.startswith("-") or not value.isprintable() or " " in value):
+            raise ValueError("not a git ref: write a branch, a tag or a commit")
+        return value
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_rules(cls, value: Any, build: ModelWrapValidatorHandler[Task]) -> Task:
+        return with_rules(value, build, _task_rules)
 
     def prompt_of(self, variation: int) -> str:
         """Return the wording of a variation; 0 is the original."""
         return self.variations[variation - 1] if variation else self.prompt
+
+
+def _task_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    kind = raw.get("kind")
+    for name in NEEDED.get(kind, ()) if isinstance(kind, str) else ():
+        if raw.get(name) is None:
+            yield (name,), f"required key {name!r} is missing: add it, every task of kind {kind} has one"

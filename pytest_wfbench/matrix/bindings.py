@@ -1,0 +1,54 @@
+"""The digests that bind a row to what was asked for. Paths in them are relative: another checkout changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pytest_wfbench.digests import digest_tree, digest_value
+from pytest_wfbench.matrix.load import LoadedTask
+
+
+@dataclass(frozen=True)
+class TaskBinding:
+    """Digests of one task: of its prompt, of its oracle's bytes, command and file list, and of all of it together."""
+
+    prompt: str
+    oracle: str | None
+    oracle_command: str | None
+    oracle_manifest: str | None
+    task: str
+
+
+def bind_task(loaded: LoadedTask, variation: int) -> TaskBinding:
+    """Return the digests of a task in one wording."""
+    task, spec = loaded.task, loaded.task.oracle
+    prompt = digest_value(task.prompt_of(variation))
+    oracle = loaded.hidden.oracle_digest if spec else None
+    command = digest_value([spec.command, spec.results]) if spec else None
+    manifest = digest_value([[entry.name, len(entry.data)] for entry in loaded.hidden.oracle]) if spec else None
+    parts = {
+        "prompt": prompt,
+        "oracle": [oracle, command, manifest],
+        "expected": sorted(loaded.hidden.expected.tests) if loaded.hidden.expected else None,
+        "setup": task.setup,
+        "verify": task.verify,
+        "private": sorted(task.private),
+        "timeout": task.timeout.model_dump(),
+        "limits": task.limits.model_dump(),
+        "provider_tools": sorted(task.provider_tools),
+        "dependencies": sorted([entry.source, entry.target] for entry in task.dependencies),
+        "mcp": {name: server.model_dump() for name, server in task.mcp.items()},
+    }
+    return TaskBinding(prompt, oracle, command, manifest, digest_value(parts))
+
+
+def overlay_digest(files: Mapping[str, bytes]) -> str | None:
+    """Return the digest of a candidate overlay, or none where there is none."""
+    return digest_tree(files.items()) if files else None
+
+
+def proof_digest(loaded: LoadedTask) -> str:
+    """Return what an expectation is bound to: the oracle's bytes and its command."""
+    command = loaded.task.oracle.command if loaded.task.oracle else ""
+    return digest_tree([("command", command.encode()), *((e.name, e.data) for e in loaded.hidden.oracle)])
