@@ -37,7 +37,6 @@ ACME = [
         "1150.00 USD",
     ],
 ]
-HEADER = "date        document  text               amount  balance"
 
 
 @functools.cache
@@ -98,46 +97,31 @@ def test_text_of_several_currencies() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("day", "rows", "total"),
-    [
-        ("2024-03-04", [], "0.00 EUR"),
-        (
-            "2024-04-05",
-            [
-                ["CHF", "500.00 CHF", "515.00 EUR", "515.00 EUR", "0.00 EUR"],
-                ["USD", "1000.00 USD", "910.00 EUR", "910.00 EUR", "0.00 EUR"],
-            ],
-            "0.00 EUR",
-        ),
-        (
-            "2024-04-11",
-            [
-                ["CHF", "500.00 CHF", "515.00 EUR", "515.00 EUR", "0.00 EUR"],
-                ["USD", "750.00 USD", "682.50 EUR", "697.50 EUR", "15.00 EUR"],
-            ],
-            "15.00 EUR",
-        ),
-        (
-            "2024-04-20",
-            [
-                ["CHF", "500.00 CHF", "515.00 EUR", "525.00 EUR", "10.00 EUR"],
-                ["USD", "1150.00 USD", "1054.50 EUR", "1069.50 EUR", "15.00 EUR"],
-            ],
-            "25.00 EUR",
-        ),
-        (
-            "2024-04-25",
-            [
-                ["CHF", "500.00 CHF", "515.00 EUR", "525.00 EUR", "10.00 EUR"],
-                ["USD", "1000.00 USD", "918.00 EUR", "880.00 EUR", "-38.00 EUR"],
-            ],
-            "-28.00 EUR",
-        ),
+CHF = ["CHF", "500.00 CHF", "515.00 EUR"]
+EXPOSURE = {
+    "2024-03-04": [[], "0.00 EUR"],
+    "2024-04-05": [
+        [[*CHF, "515.00 EUR", "0.00 EUR"], ["USD", "1000.00 USD", "910.00 EUR", "910.00 EUR", "0.00 EUR"]],
+        "0.00 EUR",
     ],
-)
-def test_exposure(day: str, rows: list[list[str]], total: str) -> None:
-    assert probe("exposure")[day] == [rows, total]
+    "2024-04-11": [
+        [[*CHF, "515.00 EUR", "0.00 EUR"], ["USD", "750.00 USD", "682.50 EUR", "697.50 EUR", "15.00 EUR"]],
+        "15.00 EUR",
+    ],
+    "2024-04-20": [
+        [[*CHF, "525.00 EUR", "10.00 EUR"], ["USD", "1150.00 USD", "1054.50 EUR", "1069.50 EUR", "15.00 EUR"]],
+        "25.00 EUR",
+    ],
+    "2024-04-25": [
+        [[*CHF, "525.00 EUR", "10.00 EUR"], ["USD", "1000.00 USD", "918.00 EUR", "880.00 EUR", "-38.00 EUR"]],
+        "-28.00 EUR",
+    ],
+}
+
+
+@pytest.mark.parametrize("day", EXPOSURE)
+def test_exposure(day: str) -> None:
+    assert probe("exposure")[day] == EXPOSURE[day]
 
 
 def test_revaluation_posts_and_takes_back() -> None:

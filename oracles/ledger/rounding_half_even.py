@@ -24,7 +24,7 @@ def amount(exact: Fraction, code: str) -> str:
 
 
 def rounds(ledger: Ledger, text: str, code: str) -> None:
-    ledger.prints(amount(Fraction(text), code), "round", "--", text, code)
+    ledger.prints(amount(Fraction(text), code), "round", text, code)
 
 
 def ties_go_to_the_even_neighbour(ledger: Ledger) -> None:
