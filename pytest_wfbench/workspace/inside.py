@@ -271,7 +271,7 @@ def seal(inquiry: Inquiry) -> str:
     with open(attributes, "wb") as stream:
         stream.write(ATTRIBUTES)
     commit = import_changes(git_dir, inquiry, b"refs/heads/main", b"start state")
-    git("read-tree", "-m", commit, git_dir=git_dir)
+    git("read-tree", "-i", "-m", commit, git_dir=git_dir)
     git("--work-tree", inquiry.merged, "update-index", "-q", "--refresh", git_dir=git_dir, checked=False)
     os.unlink(attributes)
     return commit
