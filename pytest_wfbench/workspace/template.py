@@ -62,8 +62,8 @@ cd /workspace
 fail() { echo "$1" >&2; exit 1; }
 test "$(git rev-list --parents --all)" = "$COMMIT" || fail "HEAD has parents"
 test "$(git for-each-ref --format='%(refname)')" = refs/heads/main || fail "there are other references"
-test -z "$(git fsck --full --unreachable --no-progress 2>/dev/null)" || fail "there are unreachable objects"
 test "$BASE" = "$COMMIT" || ! git cat-file -e "$BASE" 2>/dev/null || fail "the original commit can be read"
+test -z "$(git fsck --full --unreachable --no-progress 2>/dev/null)" || fail "there are unreachable objects"
 test -z "$(git remote)" || fail "there is a remote"
 test ! -e .git/objects/info/alternates || fail "there are alternates"
 test ! -e .git/logs || fail "there is a reflog"
