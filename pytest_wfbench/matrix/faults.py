@@ -54,7 +54,7 @@ def _extra(model: type[BaseModel], error: ErrorDetails) -> Explained:
 
 
 def _missing(model: type[BaseModel], error: ErrorDetails) -> Explained:
-    return f"required key {error['loc'][-1]!r} is missing", "Add it"
+    return f"required key {error['loc'][-1]!r} is missing", f"Add it. {RULES}"
 
 
 def _value(model: type[BaseModel], error: ErrorDetails) -> Explained:
@@ -95,7 +95,8 @@ def _short(model: type[BaseModel], error: ErrorDetails) -> Explained:
 
 
 def _long(model: type[BaseModel], error: ErrorDetails) -> Explained:
-    return f"must have at most {_count(error['ctx']['max_length'])}, found {error['ctx']['actual_length'] or 'more'}", RULES
+    context = error["ctx"]
+    return f"must have at most {_count(context['max_length'])}, found {context['actual_length'] or 'more'}", RULES
 
 
 _MAPPING = _wrong("a mapping", "Write `key: value` pairs")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from pytest_wfbench.digests import digest_tree
 from pytest_wfbench.files import UnsafeFile, read_untrusted, user_path
+from pytest_wfbench.matrix.faults import explained
 from pytest_wfbench.matrix.fields import items
 from pytest_wfbench.matrix.problems import shown_path
 from pytest_wfbench.matrix.task import OracleSpec, Task
@@ -153,11 +154,13 @@ def _expected(spec: OracleSpec, root: Path, faults: list[HiddenFault]) -> Expect
     except FileNotFoundError:
         return None
     except ValidationError as error:
-        first = error.errors()[0]
-        reason = " ".join([*(f"{part}:" for part in first["loc"]), first["msg"]])
+        where, message, _ = next(explained(error, Expectation))
+        reason = ": ".join([*map(str, where), message])
     except (UnsafeFile, OSError, ValueError, RecursionError) as error:
         reason = str(error)
     faults.append(
-        HiddenFault(("oracle",), f"{name} is no record of tests: {reason}", "Run `wfbench check` on the task")
+        HiddenFault(
+            ("oracle",), f"{name} is no record of tests: {reason}", "Delete it and run `wfbench check` on the task"
+        )
     )
     return None

@@ -144,7 +144,14 @@ def _read_file(path: Path) -> Iterator[_Entry | LoadedTask | Problem]:
     except BadYaml as error:
         yield problem_of_yaml(error, shown)
     except UnsafeFile as error:
-        yield Problem(shown, 0, "", "", str(error), "A case file is a regular file of at most 4 MiB")
+        yield Problem(
+            shown,
+            0,
+            "",
+            "",
+            str(error).removeprefix(f"{path.name}: "),
+            "A case file is a regular file of at most 4 MiB",
+        )
     except OSError as error:
         yield Problem(shown, 0, "", "", f"cannot be read: {error.strerror}", "Check the path and its permissions")
     else:

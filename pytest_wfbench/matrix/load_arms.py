@@ -50,9 +50,8 @@ def load_arms(path: Path) -> LoadedArms:
     except BadYaml as error:
         return LoadedArms(path, (), (), (problem_of_yaml(error, shown),))
     except UnsafeFile as error:
-        return LoadedArms(
-            path, (), (), (Problem(shown, 0, "", "", str(error), "Name a regular file of at most 1 MiB"),)
-        )
+        message = str(error).removeprefix(f"{path.name}: ")
+        return LoadedArms(path, (), (), (Problem(shown, 0, "", "", message, "Name a regular file of at most 1 MiB"),))
     except OSError as error:
         problem = Problem(shown, 0, "", "", f"cannot be read: {error.strerror}", "Check --wfbench-arms-file")
         return LoadedArms(path, (), (), (problem,))
