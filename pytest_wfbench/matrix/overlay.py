@@ -23,16 +23,17 @@ def read_overlay(directory: Path) -> tuple[tuple[Captured, ...], tuple[Problem, 
         return (), (Problem(shown, 0, "", "", "not a directory", "Check --wfbench-candidate-overlay"),)
     files: list[Captured] = []
     problems: list[Problem] = []
-    left = MAX_BYTES
     for relative in _names(directory):
         if len(files) + len(problems) >= MAX_FILES:
             problems.append(Problem(shown, 0, "", "", "more than 64 files", "Make the overlay smaller"))
             break
         try:
-            files.append(_capture(directory, relative, left))
-            left -= len(files[-1].data)
+            files.append(_capture(directory, relative))
         except (UnsafeFile, OSError) as error:
-            problems.append(Problem(shown, 0, "", relative, _reason(error), REMEDY))
+            problems.append(Problem(shown, 0, "", relative, _reason(error, relative), REMEDY))
+        if sum(len(entry.data) for entry in files) > MAX_BYTES:
+            problems.append(Problem(shown, 0, "", "", "more than 4 MiB together", "Make the overlay smaller"))
+            break
     if not files and not problems:
         problems.append(Problem(shown, 0, "", "", "the overlay is empty", "Add <skill>/SKILL.md"))
     return tuple(files), tuple(problems)
@@ -49,7 +50,7 @@ def _names(directory: Path) -> Iterator[str]:
     yield from (str(Path(name).relative_to(directory)) for name in sorted(unreadable))
 
 
-def _capture(directory: Path, relative: str, left: int) -> Captured:
+def _capture(directory: Path, relative: str) -> Captured:
     parts = Path(relative).parts
     if not relative.isprintable():
         raise UnsafeFile("the name holds control characters or is not UTF-8")
@@ -57,14 +58,13 @@ def _capture(directory: Path, relative: str, left: int) -> Captured:
         raise UnsafeFile("not a Markdown file")
     if len(parts) < 2 or not SLUG.match(parts[0]):
         raise UnsafeFile("not below a skill's directory")
-    data = read_untrusted(directory, relative, MAX_BYTES)
-    if len(data) > left:
-        raise UnsafeFile("more than 4 MiB together")
-    return Captured(name=relative, data=data)
+    return Captured(name=relative, data=read_untrusted(directory, relative, MAX_BYTES))
 
 
-def _reason(error: UnsafeFile | OSError) -> str:
-    return f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+def _reason(error: UnsafeFile | OSError, relative: str) -> str:
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror}"
+    return str(error).removeprefix(f"{relative}: ")
 
 
 def touched_skills(files: tuple[Captured, ...]) -> frozenset[str]:
