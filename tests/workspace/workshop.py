@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap
 from pytest_wfbench.sandbox.spec import Command, Finished, Mount
@@ -64,10 +65,10 @@ class Workshop:
     def template(self, path: Path, ref: str | None = None, private: tuple[str, ...] = ()) -> Template:
         return make_template(resolve(path, ref), private, self.cache, self.sandbox, self.sandbox.identity)
 
-    def start(self, template: Template | None = None, **steps: object) -> StartState:
+    def start(self, template: Template | None = None, **steps: Any) -> StartState:
         template = template or self.template(self.write("plain"))
-        given = {"sandbox": self.sandbox, "identity": self.sandbox.identity, "cache": self.cache}
-        return make_start(template, **given, **steps)  # type: ignore[arg-type]
+        identity = self.sandbox.identity
+        return make_start(template, sandbox=self.sandbox, identity=identity, cache=self.cache, **steps)
 
     def open(self, start: StartState | None = None) -> OverlayWorkspace:
         scratch = self.root / "scratch"
