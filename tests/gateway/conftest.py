@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_wfbench.gateway.answers.base import Answer, Asked
 from pytest_wfbench.gateway.api import Door, Labels, OpenRequest, Route, SessionUsage
+from pytest_wfbench.gateway.cassette import Reported
+from pytest_wfbench.gateway.control import Provider as KnownProvider
+from pytest_wfbench.gateway.replay import FORMS
 from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
+from pytest_wfbench.wires import CHAT
 
 MODEL = "replay/demo"
+LIVE = "openai/gpt-live"
+UPSTREAM_KEY = "sk-upstream-0123456789abcdef"
+LIVE_USAGE = Reported(ordinary_input=9, cache_read_input=4, cache_write_input=2, output=6, reasoning_output=1)
 INPUT = "ordinary_input: 2000, cache_read_input: 7000, cache_write_input: 1000"
 SCRIPTS = {
     # A session of two turns with every kind of number, by each provider.
@@ -92,7 +102,7 @@ turns:
 """,
 }
 
-Answer = tuple[int, dict[str, str], bytes]
+Reply = tuple[int, dict[str, str], bytes]
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ class Session:
 
     def send(
         self, method: str, path: str, body: Any = None, key: str | None = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> Reply:
         connection = UnixHTTPConnection(self.door.socket, 60)
         sent = {
             "authorization": f"Bearer {key or self.door.key}",
@@ -118,10 +128,10 @@ class Session:
         finally:
             connection.close()
 
-    def post(self, path: str, **body: Any) -> Answer:
+    def post(self, path: str, **body: Any) -> Reply:
         return self.send("POST", path, {"model": MODEL, **body})
 
-    def chat(self, *messages: dict[str, Any], **body: Any) -> Answer:
+    def chat(self, *messages: dict[str, Any], **body: Any) -> Reply:
         return self.post("/v1/chat/completions", messages=[USER, *messages], **body)
 
     def close(self) -> SessionUsage:
@@ -137,14 +147,73 @@ def usage_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("results") / "usage.jsonl"
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Answers as the Chat Completions API does, and remembers what it was sent."""
+
+    server: Provider
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.seen.append(Seen(self.path, dict(self.headers), body))
+        if "fail" in json.dumps(body["messages"]):
+            self._send(503, "application/json", b'{"error": {"message": "out of order", "type": "server_error"}}')
+            return
+        answer = Answer("1", "gpt-live-2026", 1, "From afar.", (), LIVE_USAGE, "end_turn")
+        form = FORMS[CHAT]
+        if body.get("stream"):
+            self._send(200, "text/event-stream", b"".join(form.stream(answer, Asked())))
+        else:
+            self._send(200, "application/json", json.dumps(form.whole(answer, Asked())).encode())
+
+    def _send(self, status: int, kind: str, data: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request as it reached the provider."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+class Provider(ThreadingHTTPServer):
+    """A provider on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.seen: list[Seen] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
 @pytest.fixture(scope="session")
-def gateway(tmp_path_factory: pytest.TempPathFactory, usage_path: Path) -> Iterator[RunningGateway]:
+def provider() -> Iterator[Provider]:
+    with Provider() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory, usage_path: Path, provider: Provider) -> Iterator[RunningGateway]:
     """A running gateway; LiteLLM boots once for all tests."""
     directory = tmp_path_factory.mktemp("cassettes")
     for name, text in SCRIPTS.items():
         (directory / f"{name}.yaml").write_text(text)
-    with start_gateway(GatewayConfig()) as running:
-        running.begin("sweep", usage_path, (Route(model=MODEL, cassettes=directory),))
+    known = KnownProvider(name="openai", base_url=provider.url, key=UPSTREAM_KEY)
+    with start_gateway(GatewayConfig(providers=(known,))) as running:
+        running.begin("sweep", usage_path, (Route(model=MODEL, cassettes=directory), Route(model=LIVE)))
         running.wait_ready()
         yield running
 
@@ -156,7 +225,7 @@ def open_session(gateway: RunningGateway) -> Iterator[OpenSession]:
 
     def opening(task: str, session: str = "work", cell: str = "cell", **options: Any) -> Session:
         labels = Labels(task=task, arm="workflow", session=session, run=1, agent="mini")
-        request = OpenRequest(cell_id=cell, labels=labels, models=(MODEL,), **{"seconds": 600, **options})
+        request = OpenRequest(cell_id=cell, labels=labels, **{"seconds": 600, "models": (MODEL,), **options})
         opened.append(Session(gateway, gateway.open(request)))
         return opened[-1]
 

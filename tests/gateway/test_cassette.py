@@ -60,7 +60,7 @@ class TestFaults:
             (HEAD + TURN.replace("output: 1", "reasoning_output: 1"), 1, "no reasoning tokens"),
             (HEAD + TURN + "    delay: 2 hours\n", 6, "not a duration"),
             (HEAD + TURN + "    on: aside\n", 6, "pattern"),
-            (HEAD + "turns: []\n", 3, "at least 1"),
+            (HEAD + "turns: []\n", 3, "at least"),
             (HEAD + "turns: [\n", 4, "not YAML"),
         ],
     )

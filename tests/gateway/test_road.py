@@ -15,6 +15,7 @@ import pytest
 
 from pytest_wfbench.evidence.event import Event
 from pytest_wfbench.gateway.api import GatewayRefused
+from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.usage.cell import cell_usage
 
@@ -203,11 +204,19 @@ class TestFaults:
     def test_a_hung_provider(self, open_session: OpenSession) -> None:
         """A call that does not end within the drain is open, the provider was waited for, and the cell is unknown."""
         session = open_session("hang")
-        with ThreadPoolExecutor(1) as pool:
+        with ThreadPoolExecutor(2) as pool:
             pending = pool.submit(_until_dropped, session)
+            kept = UnixHTTPConnection(session.door.socket, 30)
+            kept.connect()
             time.sleep(0.5)
             started = time.monotonic()
-            used = session.close()
+            closing = pool.submit(session.close)
+            time.sleep(0.5)
+            # On a connection from before, new calls are refused while the old one drains.
+            kept.request("GET", "/v1/models", headers={"x-api-key": session.door.key})
+            assert kept.getresponse().status == 403
+            kept.close()
+            used = closing.result()
             assert time.monotonic() - started < 13
             pending.result()
         assert (used.open_calls, used.waiting, used.events) == (1, True, ())
