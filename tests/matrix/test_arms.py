@@ -122,7 +122,10 @@ class TestFaults:
     anything = st.recursive(
         plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner)
     )
-    sessions = st.lists(st.dictionaries(st.sampled_from(["name", "prompt", "skill", "produces", "timeout"]), anything))
+    sessions = st.lists(
+        st.dictionaries(st.sampled_from(["name", "prompt", "skill", "produces", "timeout"]), anything, max_size=4),
+        max_size=3,
+    )
     arms = st.dictionaries(st.sampled_from(list(Arm.model_fields)), anything | sessions, max_size=6)
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
