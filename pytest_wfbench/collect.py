@@ -94,4 +94,5 @@ class Collection:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Keep the cell with its item, for hooks that run where no fixture does."""
         if isinstance(item, pytest.Function) and isinstance(item.parent, CasesFile):
-            item.stash[CELL] = item.callspec.params["cell"]
+            cell: Cell = item.callspec.params["cell"]  # type: ignore[assignment]
+            item.stash[CELL] = cell

@@ -53,7 +53,6 @@ def _environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TZ": "UTC",
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
     }
 
@@ -95,7 +94,7 @@ class Ledger:
         self.book = scratch / "book.json"
 
     def __call__(self, *args: str) -> Result:
-        argv = [sys.executable, "-B", "-m", "ledger", "--book", str(self.book), *args]
+        argv = [sys.executable, "-S", "-m", "ledger", "--book", str(self.book), *args]
         return run(argv, self.workspace, self.scratch)
 
     def stored(self) -> bytes:

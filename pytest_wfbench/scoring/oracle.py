@@ -101,8 +101,8 @@ class Oracle:
                 "the oracle's sandbox did not start: " + finished.stderr.decode(errors="replace")[-300:]
             )
         if finished.timed_out or finished.leftovers:
-            reason = "left processes behind" if finished.leftovers else f"ran longer than {self.timeout:g} s"
-            return OracleResult(False, True, f"the oracle {reason}", finished.seconds)
+            cause = "left processes behind" if finished.leftovers else f"ran longer than {self.timeout:g} s"
+            return OracleResult(False, True, f"the oracle {cause}", finished.seconds)
         exited_well = finished.ok
         reason = None if exited_well else _why_not(finished)
         if self.spec.results == "exit":

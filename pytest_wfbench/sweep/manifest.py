@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from pytest_wfbench import __version__
 from pytest_wfbench.clock import stamp
 from pytest_wfbench.digests import digest_bytes, digest_value
+from pytest_wfbench.evidence.ci import ci_of
 from pytest_wfbench.evidence.manifest import (
     Asked,
     BoundFile,
@@ -47,6 +49,7 @@ def describe_sweep(context: SweepContext, started: datetime, cells: Iterable[Cel
         host=context.host,
         sandbox="host" if plan.options.sandbox == "host" else "bwrap",
         head=head,
+        ci=ci_of(os.environ),
         planned=tuple(_planned(cell) for cell in selected if cell.id not in skipped),
         skipped=tuple(_skipped(cell, skipped[cell.id]) for cell in selected if cell.id in skipped),
     )

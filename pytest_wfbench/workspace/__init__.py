@@ -1,0 +1,1 @@
+"""The private clone of a cell: template, start state, upper layers, and what was changed."""
