@@ -168,9 +168,8 @@ def main(order: Order) -> int:
     wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # what the first process has no handler for cannot reach it from inside
+    # A signal that the first process has no handler for cannot reach it from inside.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     poll = select.epoll()
     poll.register(wake, select.EPOLLIN)
     poll.register(order.control, select.EPOLLIN)

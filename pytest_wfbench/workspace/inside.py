@@ -9,7 +9,7 @@ git is run on directories of the harness's own; the workspace's ``.git`` is read
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hashlib
 import json
 import marshal
@@ -184,7 +184,7 @@ def import_changes(git_dir: str, inquiry: Inquiry, branch: bytes, message: bytes
         process.stdin.close()
     if process.returncode != 0:
         raise SystemExit(f"git fast-import ended with status {process.returncode}")
-    return git("rev-parse", "--verify", branch.decode(), git_dir=git_dir).decode().strip()
+    return _small_text(os.path.join(git_dir, os.fsdecode(branch))).strip()
 
 
 def list_changes(git_dir: str, old: str, new: str, excluded: tuple[bytes, ...]) -> list[FileChange]:
@@ -250,14 +250,16 @@ def answer(inquiry: Inquiry) -> Answer:
     changes = list_changes(git_dir, inquiry.commit, new, inquiry.excluded)
     counted = [change for change in changes if not change.excluded]
     left_out = [change.path for change in changes if change.excluded]
-    patch, truncated = read_patch(git_dir, inquiry.commit, new, left_out, inquiry.patch_limit)
+    patch, truncated = b"", False
+    if counted:
+        patch, truncated = read_patch(git_dir, inquiry.commit, new, left_out, inquiry.patch_limit)
     return Answer(
         files=len(counted),
         insertions=sum(change.insertions for change in counted),
         deletions=sum(change.deletions for change in counted),
         fingerprint=hashlib.sha256(repr([tuple(change[:4]) for change in counted]).encode()).hexdigest(),
         paths=tuple((os.fsdecode(change.path), change.excluded) for change in changes[:LISTED]),
-        patch=base64.b64encode(patch).decode(),
+        patch=binascii.b2a_base64(patch, newline=False).decode(),
         truncated=truncated,
         head=read_head(inquiry.merged),
     )

@@ -233,6 +233,8 @@ class TestIdentity:
             "for f in sys/kernel/core_pattern sys/net/ipv4/ip_forward sysrq-trigger; do echo 1 > /proc/$f; done"
         )
         assert ended.stderr.count(b"/proc/s") == 3
+        mounted = shell("grep ' /proc/sys ' /proc/self/mountinfo").stdout.split()
+        assert mounted[5].startswith(b"ro")
 
 
 class TestView:

@@ -200,6 +200,25 @@ assert ticks() - before <= 5
         )
         assert ended.ok, ended.stderr
 
+    def test_slow_client(self, client: Callable[..., Finished], serve: Serve) -> None:
+        """A client that does not read holds the server back instead of filling the relay's memory."""
+
+        def pour(connection: socket.socket) -> None:
+            with connection:
+                connection.sendall(b"x" * (80 << 20))
+
+        ended = client(
+            """
+connection = connect()
+time.sleep(0.7)
+pages = int(open("/proc/1/statm").read().split()[1])
+assert pages * 4096 < 40 << 20, pages
+assert sum(iter(lambda: len(connection.recv(1 << 16)), 0)) == 80 << 20
+""",
+            gateway=serve(pour),
+        )
+        assert ended.ok, ended.stderr
+
     def test_no_gateway_no_port(self, shell: Shell) -> None:
         """Without a gateway socket nothing listens, and there is no socket to speak to."""
         ended = shell(f"ls /run/wfbench; exec 3<>/dev/tcp/127.0.0.1/{GATEWAY_PORT}")

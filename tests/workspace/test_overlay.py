@@ -62,6 +62,7 @@ class TestSkills:
             "touch .claude/skills/new",
             "mv .claude/skills .claude/other",
             "mv .claude other",
+            "mv .claude other; mkdir -p .claude/skills/work; echo bad > .claude/skills/work/SKILL.md",
             "rm -rf .claude",
             "rmdir .claude/skills",
             "ln -sfn /tmp .claude/skills/work",
@@ -72,9 +73,15 @@ class TestSkills:
     def test_sealed(self, shop: Workshop, attempt: str) -> None:
         """No session can change, replace or move the skills, or the directory they lie in."""
         workspace = shop.open()
-        shop.shell(workspace.session_mounts(), attempt)
-        ended = shop.shell(workspace.session_mounts(), "cat .claude/skills/work/SKILL.md; ls .claude/skills")
-        assert ended.stdout == b"# work\nwork\n"
+        look = "cd /workspace; cat .claude/skills/work/SKILL.md; ls .claude/skills"
+        for script in (f"({attempt}) >/dev/null 2>&1; {look}", look):
+            assert shop.shell(workspace.session_mounts(), script).stdout == b"# work\nwork\n"
+
+    @pytest.mark.parametrize("path", [".claude", ".claude/skills"])
+    def test_busy(self, shop: Workshop, path: str) -> None:
+        """Renaming the skills or the directory they lie in is refused as busy."""
+        script = f"python3 -c \"import os; os.rename('{path}', 'x')\""
+        assert b"busy" in shop.shell(shop.open().session_mounts(), script).stderr
 
     def test_beside_them(self, shop: Workshop) -> None:
         """Beside the skills the directory can be written, and deletions hold."""
