@@ -27,7 +27,8 @@ class CasesFile(pytest.Module):
         for loaded in self.plan.tasks_of(self.path):
             for variation in range(len(loaded.task.variations) + 1):
                 name = loaded.task.id + (f"~v{variation}" if variation else "")
-                setattr(module, name, _function(name, loaded))
+                if self.plan.cells_of(self.path, name):
+                    setattr(module, name, _function(name, loaded))
         return module
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
