@@ -10,11 +10,12 @@ from typing import Literal
 
 from pytest_wfbench.agents.base import SessionInput
 from pytest_wfbench.agents.stream import Transcript
-from pytest_wfbench.gateway.api import Door, Event, GatewayClient, Labels, OpenRequest, SessionUsage
+from pytest_wfbench.gateway.api import Door, Event, GatewayClient, OpenRequest, SessionUsage
 from pytest_wfbench.matrix.arms import SessionSpec
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.spec import GATEWAY_PORT, HOME, STREAM, Command, Data, Finished, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
+from pytest_wfbench.sweep.scripts import labels_of
 from pytest_wfbench.workspace.churn import changed
 from pytest_wfbench.workspace.overlay import OverlayWorkspace
 
@@ -82,17 +83,9 @@ class SessionRunner:
 
     def _request(self, spec: SessionSpec, timeout: float) -> OpenRequest:
         cell = self.cell
-        labels = Labels(
-            task=cell.task.id,
-            variation=cell.variation,
-            arm=cell.arm.name,
-            session=spec.name,
-            run=cell.run,
-            agent=cell.subject.agent,
-        )
         return OpenRequest(
             cell_id=cell.id,
-            labels=labels,
+            labels=labels_of(cell, spec.name),
             models=(cell.subject.model,),
             seconds=timeout + KEY_SLACK,
             provider_tools=cell.task.provider_tools,

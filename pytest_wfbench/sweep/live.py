@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
@@ -110,8 +110,7 @@ class LiveSweep:
         """Stop the gateway and write the manifest for the last time; ``rows`` are the ids of cells that have one."""
         open_calls: tuple[OpenCall, ...] = ()
         if self._gateway:
-            with suppress(GatewayLost):
-                self._gateway.stop()
+            open_calls = self._gateway.stop()
         if self._sweep is None:
             return None
         if cause := self.context.guard.cause():

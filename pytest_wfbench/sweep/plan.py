@@ -141,12 +141,11 @@ class Plan(BaseModel):
     def base_of(self, entry: Captured) -> bytes | None:
         """Return what an overlay file would replace, from the first task's snapshot; none where there is nothing."""
         template = next(iter(self.templates.values()), None)
-        if template is None:
-            return None
-        try:
-            return read_untrusted(template.path, f"{SKILL_ROOT}/{entry.name}", SCRIPT_LIMIT)
-        except (UnsafeFile, OSError):
-            return None
+        return base_of(entry, template.path) if template else None
+
+    def runnable(self) -> Iterator[Cell]:
+        """Yield the cells that would be run if all were selected."""
+        return (cell for cell in self.cells() if self.skip(cell) is None)
 
     def overlay_of(self, arm: Arm) -> dict[str, bytes]:
         """Return the files an arm has laid over its skills: ``<skill>/…`` to bytes."""
@@ -203,3 +202,11 @@ def _skill_files(tree: Path, skills: tuple[str, ...]) -> Iterator[tuple[str, byt
             if path.is_file() and not path.is_symlink():
                 name = path.relative_to(root).as_posix()
                 yield name, read_untrusted(root, name, SCRIPT_LIMIT)
+
+
+def base_of(entry: Captured, tree: Path) -> bytes | None:
+    """Return what an overlay file would replace in a snapshot, or none where there is nothing."""
+    try:
+        return read_untrusted(tree, f"{SKILL_ROOT}/{entry.name}", SCRIPT_LIMIT)
+    except (UnsafeFile, OSError):
+        return None

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pytest_wfbench.agents.base import AgentUnavailable, Runtime
-from pytest_wfbench.agents.registry import UnknownAgent, get_agent
-from pytest_wfbench.gateway.cassette import CassetteError, load_cassettes
-from pytest_wfbench.gateway.providers import KeyMissing, ProviderUnknown, provider_of
 from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.bindings import proof_digest
 from pytest_wfbench.matrix.hidden import Captured
@@ -18,17 +13,15 @@ from pytest_wfbench.matrix.load_arms import LoadedArms, arms_file_for, load_arms
 from pytest_wfbench.matrix.overlay import read_overlay
 from pytest_wfbench.matrix.problems import InvalidCases, Problem
 from pytest_wfbench.matrix.select import chosen_arms, set_problems, unknown_arms
-from pytest_wfbench.matrix.subject import BadSubject, Subject, parse_subject
 from pytest_wfbench.options import Options
-from pytest_wfbench.sweep.plan import FileArms, Plan
+from pytest_wfbench.sweep.plan import FileArms, Plan, base_of
+from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
 from pytest_wfbench.sweep.snapshot import snapshot
+from pytest_wfbench.sweep.subjects import find_runtimes, key_problems, read_subjects
 from pytest_wfbench.usage.prices import BadPrices, PriceTable
 from pytest_wfbench.workspace.skills import missing_skills
 from pytest_wfbench.workspace.startstate import StartState
 from pytest_wfbench.workspace.template import Template
-
-CASSETTES = "cassettes"
-DEFAULT_SUBJECT = "mini:replay/demo"
 
 
 def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: bool = True) -> Plan:
@@ -50,23 +43,27 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         problems.extend(found)
     arms, faults = _arms(files, options, directory, overlay)
     problems.extend(faults)
-    subjects, faults = _subjects(files, options)
+    subjects, faults = read_subjects(files, options)
     problems.extend(faults)
-    cassettes, faults = _cassettes(files, directory, subjects)
+    cassettes, faults = find_cassettes(files, directory, subjects)
     problems.extend(faults)
-    runtimes, faults = _runtimes(subjects, directory, probe)
+    runtimes, faults = find_runtimes(subjects, directory, probe)
     problems.extend(faults)
     templates, faults = snapshot(loaded.tasks)
     problems.extend(faults)
     for task in loaded.tasks:
         if task.task.id in templates:
             problems.extend(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
-    problems.extend(_key_problems(subjects))
+    problems.extend(key_problems(subjects))
     problems.extend(_price_problems(options, directory))
     problems.extend(_proof_problems(loaded.tasks))
+    problems.extend(_unsupported(loaded.tasks, options))
+    scripts, faults = load_scripts(cassettes)
+    problems.extend(faults)
+    problems.extend(_same_as_base(overlay, templates))
     if problems:
         raise InvalidCases(problems)
-    return Plan(
+    plan = Plan(
         directory=directory,
         options=options,
         tasks=loaded.tasks,
@@ -77,6 +74,17 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         cassettes=cassettes,
         overlay=overlay,
     )
+    if without_script := list(uncovered(scripts, plan.runnable())):
+        raise InvalidCases(without_script)
+    return plan
+
+
+def _same_as_base(overlay: tuple[Captured, ...], templates: Mapping[str, Template]) -> Iterator[Problem]:
+    """An overlay that changes nothing would only measure noise."""
+    trees = {template.path for template in templates.values()}
+    if overlay and trees and all(base_of(entry, tree) == entry.data for entry in overlay for tree in trees):
+        message = "the overlay is identical to the skills it would replace"
+        yield Problem("--wfbench-candidate-overlay", 0, "", "", message, "Change the candidate, or leave its arms out")
 
 
 def _arms(
@@ -95,62 +103,6 @@ def _arms(
     return result, problems
 
 
-def _subjects(files: Sequence[Path], options: Options) -> tuple[tuple[Subject, ...], list[Problem]]:
-    given = options.subject
-    if not given and any((file.parent / CASSETTES / "demo").is_dir() for file in files):
-        given = (DEFAULT_SUBJECT,)
-    if not given:
-        remedy = "Name one, for example --wfbench-subject claude-code:anthropic/claude-sonnet-4-5"
-        return (), [Problem("--wfbench-subject", 0, "", "", "no subject", remedy)]
-    subjects: list[Subject] = []
-    problems: list[Problem] = []
-    for text in given:
-        try:
-            subject = parse_subject(text)
-            get_agent(subject.agent)
-        except (BadSubject, UnknownAgent) as error:
-            problems.append(Problem("--wfbench-subject", 0, "", "", str(error), "Mend the option"))
-            continue
-        if subject in subjects:
-            problems.append(Problem("--wfbench-subject", 0, "", "", f"{subject} is named twice", "Name it once"))
-        subjects.append(subject)
-    return tuple(subjects), problems
-
-
-def _cassettes(
-    files: Sequence[Path], directory: Path, subjects: Sequence[Subject]
-) -> tuple[dict[str, Path], list[Problem]]:
-    found: dict[str, Path] = {}
-    problems: list[Problem] = []
-    for subject in subjects:
-        if not subject.cassette or not get_agent(subject.agent).uses_model:
-            continue
-        places = [file.parent / CASSETTES / subject.cassette for file in files] + [directory / subject.cassette]
-        place = next((path for path in places if path.is_dir()), None)
-        if place is None:
-            message = f"no cassette directory {CASSETTES}/{subject.cassette} beside the case files"
-            problems.append(Problem(str(subject), 0, "", "", message, "Record one, or name another subject"))
-            continue
-        try:
-            load_cassettes(place)
-        except CassetteError as error:
-            problems.append(Problem(str(place), 0, "", "", str(error), "Mend the cassette"))
-        found[subject.model] = place
-    return found, problems
-
-
-def _runtimes(subjects: Sequence[Subject], directory: Path, probe: bool) -> tuple[dict[str, Runtime], list[Problem]]:
-    found: dict[str, Runtime] = {}
-    problems: list[Problem] = []
-    for subject in subjects if probe else ():
-        try:
-            found[str(subject)] = get_agent(subject.agent).find(subject.model, directory)
-        except AgentUnavailable as error:
-            message, _, remedy = str(error).partition(": ")
-            problems.append(Problem(str(subject), 0, "", "", message, remedy or "See docs/agents.md"))
-    return found, problems
-
-
 def _skill_problems(loaded: LoadedTask, template: Template, arms: Sequence[Arm]) -> Iterator[Problem]:
     start = StartState(template, None, template.snapshot_commit, template.digest)
     for arm in arms:
@@ -159,18 +111,6 @@ def _skill_problems(loaded: LoadedTask, template: Template, arms: Sequence[Arm])
         for skill in missing_skills(start, arm.skills):
             message = f"arm {arm.name!r} needs the skill {skill!r}, which the repository lacks"
             yield loaded.problem("repo", message, f"Add .claude/skills/{skill}/SKILL.md or leave the arm out")
-
-
-def _key_problems(subjects: Sequence[Subject]) -> Iterator[Problem]:
-    """A key that is missing is said before anything is started."""
-    for subject in subjects:
-        if subject.cassette or not get_agent(subject.agent).uses_model:
-            continue
-        try:
-            provider_of(subject.model, os.environ)
-        except (KeyMissing, ProviderUnknown) as error:
-            message, _, remedy = str(error).partition(": ")
-            yield Problem(str(subject), 0, "", "", message, remedy[0].upper() + remedy[1:])
 
 
 def _price_problems(options: Options, directory: Path) -> Iterator[Problem]:
@@ -191,3 +131,17 @@ def _proof_problems(tasks: Sequence[LoadedTask]) -> Iterator[Problem]:
             yield loaded.problem("oracle", "not proven: no record of which tests must run", "Run `wfbench check` on it")
         elif expected.oracle_digest != proof_digest(loaded):
             yield loaded.problem("oracle", "the oracle changed since it was proven", "Run `wfbench check` again")
+
+
+def _unsupported(tasks: Sequence[LoadedTask], options: Options) -> Iterator[Problem]:
+    """What reads well but would be passed over in silence is refused."""
+    if options.sandbox == "host":
+        yield Problem("--wfbench-sandbox", 0, "", "", "cells cannot be run on the host yet", "Leave the option out")
+    for loaded in tasks:
+        task = loaded.task
+        if task.kind != "implementation":
+            yield loaded.problem("kind", f"{task.kind} tasks cannot be run yet", "Leave the task out")
+        if task.dependencies:
+            yield loaded.problem("dependencies", "dependencies cannot be mounted yet", "Leave the key out")
+        if task.mcp:
+            yield loaded.problem("mcp", "MCP servers cannot be started yet", "Leave the key out")

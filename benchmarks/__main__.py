@@ -1,0 +1,24 @@
+"""``python -m benchmarks [NAME...]``: runs benchmarks and prints their figures; exit 1 where a bound does not hold."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ("startup", "workspace", "cells", "gateway")
+
+
+def main(names: list[str]) -> int:
+    held = True
+    for name in names or NAMES:
+        print(f"== {name}", flush=True)
+        for figure in importlib.import_module(f"benchmarks.{name}").measure():
+            sign = ">=" if figure.at_least else "<="
+            asked = f"  ({sign} {figure.bound:g} asked)" if figure.bound is not None else ""
+            print(f"{'ok  ' if figure.holds else 'MISS'} {figure.name}: {figure.value:.2f} {figure.unit}{asked}", flush=True)
+            held = held and figure.holds
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""The subjects of a sweep: who is asked for, whether the agent is here, and whether the model can be reached."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pytest_wfbench.agents.base import AgentUnavailable, Runtime
+from pytest_wfbench.agents.registry import UnknownAgent, get_agent
+from pytest_wfbench.gateway.providers import KeyMissing, ProviderUnknown, provider_of
+from pytest_wfbench.matrix.problems import Problem
+from pytest_wfbench.matrix.subject import BadSubject, Subject, parse_subject
+from pytest_wfbench.options import Options
+from pytest_wfbench.sweep.scripts import CASSETTES
+
+DEFAULT_SUBJECT = "mini:replay/demo"
+
+
+def read_subjects(files: Sequence[Path], options: Options) -> tuple[tuple[Subject, ...], list[Problem]]:
+    """Return the subjects asked for, or the demo's where its cassettes lie beside the cases."""
+    given = options.subject
+    if not given and any((file.parent / CASSETTES / "demo").is_dir() for file in files):
+        given = (DEFAULT_SUBJECT,)
+    if not given:
+        remedy = "Name one, for example --wfbench-subject claude-code:anthropic/claude-sonnet-4-5"
+        return (), [Problem("--wfbench-subject", 0, "", "", "no subject", remedy)]
+    subjects: list[Subject] = []
+    problems: list[Problem] = []
+    for text in given:
+        try:
+            subject = parse_subject(text)
+            get_agent(subject.agent)
+        except (BadSubject, UnknownAgent) as error:
+            problems.append(Problem("--wfbench-subject", 0, "", "", str(error), "Mend the option"))
+            continue
+        if subject in subjects:
+            problems.append(Problem("--wfbench-subject", 0, "", "", f"{subject} is named twice", "Name it once"))
+        subjects.append(subject)
+    return tuple(subjects), problems
+
+
+def find_runtimes(
+    subjects: Sequence[Subject], directory: Path, probe: bool
+) -> tuple[dict[str, Runtime], list[Problem]]:
+    """Find each subject's agent on this machine, unless ``probe`` is off."""
+    found: dict[str, Runtime] = {}
+    problems: list[Problem] = []
+    for subject in subjects if probe else ():
+        try:
+            found[str(subject)] = get_agent(subject.agent).find(subject.model, directory)
+        except AgentUnavailable as error:
+            message, _, remedy = str(error).partition(": ")
+            problems.append(Problem(str(subject), 0, "", "", message, remedy or "See docs/agents.md"))
+    return found, problems
+
+
+def key_problems(subjects: Sequence[Subject]) -> Iterator[Problem]:
+    """A key that is missing is said before anything is started."""
+    for subject in subjects:
+        if subject.cassette or not get_agent(subject.agent).uses_model:
+            continue
+        try:
+            provider_of(subject.model, os.environ)
+        except (KeyMissing, ProviderUnknown) as error:
+            message, _, remedy = str(error).partition(": ")
+            yield Problem(str(subject), 0, "", "", message, remedy[0].upper() + remedy[1:])
