@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_wfbench.cell.assemble import failed_row
+from pytest_wfbench.cell.assemble import failed_row, kind_of
 from pytest_wfbench.derive import Derived, derive_all
 from pytest_wfbench.distribute import for_worker
 from pytest_wfbench.evidence.row import Row
@@ -47,7 +47,7 @@ class CellReporter:
         cell = item.stash.get(CELL, None)
         if cell is not None and report.when != "teardown" and (report.failed or ROW in item.stash):
             fault = str(call.excinfo.value) if call.excinfo else ""
-            row = item.stash.get(ROW, None) or failed_row(cell, self.context, _kind_of(call), fault)
+            row = item.stash.get(ROW, None) or failed_row(cell, self.context, kind_of(call.excinfo.value if call.excinfo else None), fault)
             self.attach(report, row)
         return report
 
@@ -58,12 +58,6 @@ class CellReporter:
         shape_report(report, row)
         setattr(report, ROW_ATTRIBUTE, row.to_json())
         self.context.guard.note(row.outcome, f"{row.kind}: {row.reason}")
-
-
-def _kind_of(call: pytest.CallInfo[None]) -> str:
-    """Return the kind of an exception that left a cell; the class says it, if it is one of ours."""
-    kind: str = getattr(call.excinfo.value, "kind", "infra-error") if call.excinfo else "infra-error"
-    return kind
 
 
 class SweepReporter:

@@ -14,6 +14,7 @@ from pytest_wfbench.cell.artifacts import Artifacts
 from pytest_wfbench.cell.sessions import Fault, SessionEnd
 from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.evidence.row import Row, Timings
+from pytest_wfbench.gateway.api import GatewayLost
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.spec import Finished, SandboxName
 from pytest_wfbench.scoring.oracle import OracleResult
@@ -21,6 +22,12 @@ from pytest_wfbench.sweep.context import BoundAgent, SweepContext
 from pytest_wfbench.usage.cell import CellUsage, cell_usage
 from pytest_wfbench.workspace.churn import Change
 from pytest_wfbench.workspace.overlay import OverlayWorkspace
+from pytest_wfbench.workspace.shelf import CleanupFailed
+
+KINDS: tuple[tuple[type[BaseException], str], ...] = (
+    (GatewayLost, "gateway-lost"),
+    (CleanupFailed, "cleanup-failure"),
+)
 
 
 @dataclass(frozen=True)
@@ -188,3 +195,8 @@ def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str) -> Row:
         host=sweep.host,
         sandbox="host" if sweep.plan.options.sandbox == "host" else "bwrap",
     )
+
+
+def kind_of(error: BaseException | None) -> str:
+    """Return the kind of a cell that an exception ended: all of them are the harness's own fault."""
+    return next((kind for cause, kind in KINDS if isinstance(error, cause)), "infra-error")
