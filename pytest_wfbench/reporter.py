@@ -46,8 +46,8 @@ class CellReporter:
         report = yield
         cell = item.stash.get(CELL, None)
         if cell is not None and report.when != "teardown" and (report.failed or ROW in item.stash):
-            fault = str(call.excinfo.value) if call.excinfo else ""
-            row = item.stash.get(ROW, None) or failed_row(cell, self.context, kind_of(call.excinfo.value if call.excinfo else None), fault)
+            error = call.excinfo.value if call.excinfo else None
+            row = item.stash.get(ROW, None) or failed_row(cell, self.context, kind_of(error), str(error))
             self.attach(report, row)
         return report
 
