@@ -52,6 +52,13 @@ class TestIds:
         assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", found)
         assert len(found) <= 230
 
+    def test_longest(self) -> None:
+        """The longest parts there are still make a file name, and differ in what was cut off."""
+        models = ["m" * 300 + last for last in "ab"]
+        ids = {Cell(task("t" * 80, 1), 1, arm("a" * 80), Subject("mini", model), 999_999_999).id for model in models}
+        assert len(ids) == 2
+        assert max(map(len, ids)) <= 230
+
     def test_parts_whose_joints_differ(self) -> None:
         """Parts that read the same when joined differ in the digest."""
         one = Cell(task("a"), 0, arm("v0.b"), Subject("mini", "m"), 1)
