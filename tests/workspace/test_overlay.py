@@ -80,7 +80,7 @@ class TestSkills:
     @pytest.mark.parametrize("path", [".claude", ".claude/skills"])
     def test_busy(self, shop: Workshop, path: str) -> None:
         """Renaming the skills or the directory they lie in is refused as busy."""
-        script = f"python3 -c \"import os; os.rename('{path}', 'x')\""
+        script = f"python3 -c \"import os; os.rename('{path}', '{path}-x')\""
         assert b"busy" in shop.shell(shop.open().session_mounts(), script).stderr
 
     def test_beside_them(self, shop: Workshop) -> None:
