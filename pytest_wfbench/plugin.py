@@ -47,8 +47,20 @@ def pytest_configure(config: pytest.Config) -> None:
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is not None:
         _join(config, worker)
-    elif files := case_files(config):
+    elif not _only_asks(config) and (files := case_files(config)):
         _lead(config, files)
+
+
+def _only_asks(config: pytest.Config) -> bool:
+    """Whether pytest is to print something about itself and ends before it collects."""
+    return bool(config.option.help or config.option.version or config.option.cacheshow)
+
+
+def _is_dry(config: pytest.Config) -> bool:
+    """Whether cells are only to be shown, so that nothing may be spent and no results directory made."""
+    option = config.option
+    shows = option.showfixtures or option.show_fixtures_per_test or option.markers
+    return bool(option.collectonly or shows or option.setupplan or option.setuponly)
 
 
 def _join(config: pytest.Config, worker: dict[str, Any]) -> None:
@@ -68,13 +80,14 @@ def _lead(config: pytest.Config, files: list[Path]) -> None:
     from pytest_wfbench.reporter import register
     from pytest_wfbench.sweep.prepare import prepare
 
+    dry = _is_dry(config)
     try:
-        plan = prepare(files, _options(config), config.invocation_params.dir, probe=not config.option.collectonly)
+        plan = prepare(files, _options(config), config.invocation_params.dir, probe=not dry)
     except InvalidCases as error:
         count = len(error.problems)
         raise pytest.UsageError(f"{count} problem{'s' * (count != 1)} in what is to be run\n{error}") from None
     _register(config, plan)
-    register(config, plan)
+    register(config, plan, dry)
 
 
 def _register(config: pytest.Config, plan: Plan) -> None:

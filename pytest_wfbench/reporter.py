@@ -68,14 +68,11 @@ class SweepReporter:
         self.live = live
         self.cells = cells
         self.derived: Derived | None = None
-        self.interrupted = False
         self.other_failures = False
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers the selection is known here."""
-        selected = [item.stash[CELL] for item in session.items if CELL in item.stash]
-        if not self.config.option.collectonly:
-            self._begin(selected)
+        self._begin([item.stash[CELL] for item in session.items if CELL in item.stash])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -138,10 +135,13 @@ class SweepReporter:
                 terminalreporter.write_line(line)
 
 
-def register(config: pytest.Config, plan: Plan) -> None:
-    """Start the sweep's controller side, and see that it ends with pytest."""
-    live = LiveSweep(plan, gateway=plan.needs_gateway and not config.option.collectonly)
+def register(config: pytest.Config, plan: Plan, dry: bool) -> None:
+    """Start the sweep's controller side, and see that it ends with pytest; a dry one has no gateway and no results."""
+    live = LiveSweep(plan, gateway=plan.needs_gateway and not dry)
     config.add_cleanup(live.close)
+    if dry:
+        config.stash[SWEEP] = live.context
+        return
     cells = register_worker(config, live.context)
     config.pluginmanager.register(SweepReporter(config, live, cells), "wfbench-sweep")
     signal.signal(signal.SIGTERM, _terminate)
