@@ -19,6 +19,9 @@ import sys
 from pathlib import Path
 from pytest_wfbench.sweep.outage import OutageGuard
 guard = OutageGuard(Path(sys.argv[1]), int(sys.argv[2]))
+print("ready", flush=True)
+while not Path(sys.argv[1], "go").exists():
+    pass
 for _ in range(int(sys.argv[3])):
     guard.note("unusable", "provider-error: gone")
 """
@@ -96,12 +99,14 @@ class TestCounting:
 class TestProcesses:
     def test_counts_over_workers(self, tmp_path: Path) -> None:
         """Cells of several workers that end at the same moment are all counted, each once."""
-        workers = [start(NOTE, tmp_path, 61, 20) for _ in range(3)]
+        workers = [start(NOTE, tmp_path, 301, 100) for _ in range(3)]
+        assert [worker.stdout and worker.stdout.readline() for worker in workers] == ["ready\n"] * 3
+        (tmp_path / "go").touch()
         assert [worker.wait(60) for worker in workers] == [0, 0, 0]
-        guard = OutageGuard(tmp_path, 61)
-        assert ((tmp_path / COUNT).read_text(), guard.cause()) == ("60", None)
+        guard = OutageGuard(tmp_path, 301)
+        assert ((tmp_path / COUNT).read_text(), guard.cause()) == ("300", None)
         guard.note("unusable", "last")
-        assert guard.cause() == "61 consecutive unusable cells, the last one: last"
+        assert guard.cause() == "301 consecutive unusable cells, the last one: last"
 
     def test_killed_with_the_lock(self, tmp_path: Path) -> None:
         """A worker that is killed while it holds the lock keeps nobody waiting."""
@@ -117,6 +122,7 @@ class TestProcesses:
 
     def test_killed_while_counting(self, tmp_path: Path) -> None:
         """A worker that is killed at any instant leaves a count that reads."""
+        (tmp_path / "go").touch()
         for wait in (0.25, 0.3, 0.35, 0.4):
             worker = start(FOREVER, tmp_path, 10**9)
             deadline = time.monotonic() + 20
