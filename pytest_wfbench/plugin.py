@@ -82,7 +82,7 @@ def _lead(config: pytest.Config, files: list[Path]) -> None:
 
     dry = _is_dry(config)
     try:
-        plan = prepare(files, _options(config), config.invocation_params.dir, probe=not dry)
+        plan = prepare(files, _options(config), config.invocation_params.dir, probe=not dry or config.option.setuponly)
     except InvalidCases as error:
         count = len(error.problems)
         raise pytest.UsageError(f"{count} problem{'s' * (count != 1)} in what is to be run\n{error}") from None
