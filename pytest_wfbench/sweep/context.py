@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_wfbench.agents.base import Agent, Runtime
 from pytest_wfbench.evidence.redact import Redactor
+from pytest_wfbench.files import user_path
 from pytest_wfbench.gateway.client import GatewayAddress
 from pytest_wfbench.matrix.bindings import TaskBinding
 from pytest_wfbench.matrix.cells import Cell
@@ -65,7 +66,7 @@ class SweepContext:
     def prices(self) -> PriceTable:
         """What tokens cost."""
         named = self.plan.options.prices
-        return PriceTable.load(self.plan.directory / named if named else None)
+        return PriceTable.load(user_path(named, self.plan.directory) if named else None)
 
     @cached_property
     def guard(self) -> OutageGuard:

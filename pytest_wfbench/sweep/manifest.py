@@ -23,6 +23,7 @@ from pytest_wfbench.evidence.manifest import (
     TaskBinding,
     Versions,
 )
+from pytest_wfbench.files import user_path
 from pytest_wfbench.matrix.arms import SKILL_ROOT, Arm
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.load import LoadedTask
@@ -152,4 +153,4 @@ def _skipped(cell: Cell, skip: Skip) -> Skipped:
 
 def results_parent(plan: Plan) -> Path:
     """Return the directory in which sweeps have theirs."""
-    return (plan.directory / Path(plan.options.results).expanduser()).absolute()
+    return user_path(plan.options.results, plan.directory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -185,9 +185,7 @@ class Plan(BaseModel):
     @cached_property
     def closed_directories(self) -> frozenset[Path]:
         """Directories in which nothing is collected as a test: task repositories and oracle roots."""
-        named = {path for loaded in self.tasks for path in (loaded.repository, loaded.oracle_root) if path}
-        holders = {parent for loaded in self.tasks for parent in loaded.file.parents}
-        return frozenset(path for path in named if path not in holders)
+        return closed_directories(self.tasks)
 
 
 def _scripts(directory: Path) -> Iterator[tuple[str, bytes]]:
@@ -210,3 +208,9 @@ def base_of(entry: Captured, tree: Path) -> bytes | None:
         return read_untrusted(tree, f"{SKILL_ROOT}/{entry.name}", SCRIPT_LIMIT)
     except (UnsafeFile, OSError):
         return None
+
+
+def closed_directories(tasks: Sequence[LoadedTask]) -> frozenset[Path]:
+    """Return the task repositories and oracle roots, but for one that holds its own task's case file."""
+    named = ((path, loaded.file) for loaded in tasks for path in (loaded.repository, loaded.oracle_root))
+    return frozenset(path for path, file in named if path and path not in file.parents)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from pytest_wfbench.files import user_path
 from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.bindings import proof_digest
 from pytest_wfbench.matrix.hidden import Captured
@@ -14,7 +16,7 @@ from pytest_wfbench.matrix.overlay import read_overlay
 from pytest_wfbench.matrix.problems import InvalidCases, Problem
 from pytest_wfbench.matrix.select import chosen_arms, set_problems, unknown_arms
 from pytest_wfbench.options import Options
-from pytest_wfbench.sweep.plan import FileArms, Plan, base_of
+from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
 from pytest_wfbench.sweep.snapshot import snapshot
 from pytest_wfbench.sweep.subjects import find_runtimes, key_problems, read_subjects
@@ -22,6 +24,29 @@ from pytest_wfbench.usage.prices import BadPrices, PriceTable
 from pytest_wfbench.workspace.skills import missing_skills
 from pytest_wfbench.workspace.startstate import StartState
 from pytest_wfbench.workspace.template import Template
+
+Value = TypeVar("Value")
+
+
+class Findings:
+    """Every problem so far; values are taken, and what was wrong with them is kept."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+
+    def take(self, found: tuple[Value, Sequence[Problem]]) -> Value:
+        """Return a value, and keep the problems that came with it."""
+        self._problems.extend(found[1])
+        return found[0]
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Keep some problems."""
+        self._problems.extend(problems)
+
+    def settle(self) -> None:
+        """Raise InvalidCases if there is any problem."""
+        if self._problems:
+            raise InvalidCases(self._problems)
 
 
 def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: bool = True) -> Plan:
@@ -35,38 +60,29 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     Raises:
         InvalidCases: with every fault of all of it.
     """
-    loaded = load_cases(files)
-    problems = list(loaded.problems)
-    overlay: tuple[Captured, ...] = ()
-    if options.candidate_overlay:
-        overlay, found = read_overlay(directory / Path(options.candidate_overlay).expanduser())
-        problems.extend(found)
-    arms, faults = _arms(files, options, directory, overlay)
-    problems.extend(faults)
-    subjects, faults = read_subjects(files, options)
-    problems.extend(faults)
-    cassettes, faults = find_cassettes(files, directory, subjects)
-    problems.extend(faults)
-    runtimes, faults = find_runtimes(subjects, directory, probe)
-    problems.extend(faults)
-    templates, faults = snapshot(loaded.tasks)
-    problems.extend(faults)
-    for task in loaded.tasks:
+    found = Findings()
+    tasks = found.take(_tasks(files))
+    files = [file for file in files if any(loaded.file == file for loaded in tasks)] or files
+    overlay = found.take(_overlay(options, directory))
+    arms = found.take(_arms(files, options, directory, overlay))
+    subjects = found.take(read_subjects(files, options))
+    cassettes = found.take(find_cassettes(files, directory, subjects))
+    runtimes = found.take(find_runtimes(subjects, directory, probe))
+    templates = found.take(snapshot(tasks))
+    scripts = found.take(load_scripts(cassettes))
+    for task in tasks:
         if task.task.id in templates:
-            problems.extend(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
-    problems.extend(key_problems(subjects))
-    problems.extend(_price_problems(options, directory))
-    problems.extend(_proof_problems(loaded.tasks))
-    problems.extend(_unsupported(loaded.tasks, options))
-    scripts, faults = load_scripts(cassettes)
-    problems.extend(faults)
-    problems.extend(_same_as_base(overlay, templates))
-    if problems:
-        raise InvalidCases(problems)
+            found.add(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
+    found.add(key_problems(subjects))
+    found.add(_price_problems(options, directory))
+    found.add(_proof_problems(tasks))
+    found.add(_unsupported(tasks, options))
+    found.add(_same_as_base(overlay, templates))
+    found.settle()
     plan = Plan(
         directory=directory,
         options=options,
-        tasks=loaded.tasks,
+        tasks=tasks,
         arms=arms,
         subjects=subjects,
         templates=templates,
@@ -74,9 +90,25 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         cassettes=cassettes,
         overlay=overlay,
     )
-    if without_script := list(uncovered(scripts, plan.runnable())):
-        raise InvalidCases(without_script)
+    found.add(uncovered(scripts, plan.runnable()))
+    found.settle()
     return plan
+
+
+def _tasks(files: Sequence[Path]) -> tuple[tuple[LoadedTask, ...], Sequence[Problem]]:
+    """Return the tasks of all files but those that lie inside a task's repository, which is never collected."""
+    loaded = load_cases(files)
+    closed = closed_directories(loaded.tasks)
+    outer = [file for file in files if not closed.intersection(file.parents)]
+    if len(outer) < len(files):
+        loaded = load_cases(outer)
+    return loaded.tasks, loaded.problems
+
+
+def _overlay(options: Options, directory: Path) -> tuple[tuple[Captured, ...], Sequence[Problem]]:
+    if not options.candidate_overlay:
+        return (), ()
+    return read_overlay(user_path(options.candidate_overlay, directory))
 
 
 def _same_as_base(overlay: tuple[Captured, ...], templates: Mapping[str, Template]) -> Iterator[Problem]:
@@ -90,7 +122,7 @@ def _same_as_base(overlay: tuple[Captured, ...], templates: Mapping[str, Templat
 def _arms(
     files: Sequence[Path], options: Options, directory: Path, overlay: tuple[Captured, ...]
 ) -> tuple[dict[Path, FileArms], list[Problem]]:
-    named = directory / Path(options.arms_file).expanduser() if options.arms_file else None
+    named = user_path(options.arms_file, directory) if options.arms_file else None
     by_file = {file: arms_file_for(file, named) for file in files}
     read: dict[Path, LoadedArms] = {path: load_arms(path) for path in dict.fromkeys(by_file.values())}
     problems = [problem for loaded in read.values() for problem in loaded.problems]
@@ -98,7 +130,8 @@ def _arms(
         problems.extend(unknown_arms(list(read.values()), options.arms))
     chosen = {path: chosen_arms(loaded, options.arms) for path, loaded in read.items()}
     for path, loaded in read.items():
-        problems.extend(set_problems(loaded, chosen[path], overlay))
+        if overlay or not options.candidate_overlay:
+            problems.extend(set_problems(loaded, chosen[path], overlay))
     result = {f: FileArms(file=p, chosen=chosen[p], declared=read[p].arms) for f, p in by_file.items()}
     return result, problems
 
@@ -116,7 +149,7 @@ def _skill_problems(loaded: LoadedTask, template: Template, arms: Sequence[Arm])
 def _price_problems(options: Options, directory: Path) -> Iterator[Problem]:
     if options.prices:
         try:
-            PriceTable.load(directory / Path(options.prices).expanduser())
+            PriceTable.load(user_path(options.prices, directory))
         except BadPrices as error:
             yield Problem("--wfbench-prices", 0, "", "", str(error), "Name a JSON file in LiteLLM's schema")
 
