@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _only_asks(config: pytest.Config) -> bool:
     """Whether pytest is to print something about itself and ends before it collects."""
-    return bool(config.option.help or config.option.version or config.option.cacheshow)
+    return bool(config.option.help or config.option.version or config.getoption("cacheshow", False))
 
 
 def _is_dry(config: pytest.Config) -> bool:
