@@ -8,6 +8,7 @@ the oracle's environment.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import resource
@@ -16,13 +17,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 OUTPUT_BYTES = 1 << 20
 SECONDS = 20
-JOBS = 4
 
 
 class Result(NamedTuple):
@@ -86,16 +85,23 @@ def _text(stream: BinaryIO) -> str:
 
 
 class Ledger:
-    """``python3 -m ledger`` of a workspace, on a book of its own."""
+    """``python3 -m ledger`` of a workspace, on a book of its own; each command is a process of its own."""
 
-    def __init__(self, workspace: Path, scratch: Path) -> None:
-        self.workspace = workspace
+    def __init__(self, server: subprocess.Popen[bytes], out: BinaryIO, err: BinaryIO, scratch: Path) -> None:
+        self.server = server
+        self.out = out
+        self.err = err
         self.scratch = scratch
         self.book = scratch / "book.json"
 
     def __call__(self, *args: str) -> Result:
-        argv = [sys.executable, "-S", "-m", "ledger", "--book", str(self.book), *args]
-        return run(argv, self.workspace, self.scratch)
+        for stream in (self.out, self.err):
+            stream.seek(0)
+            stream.truncate()
+        self.server.stdin.write(json.dumps(["--book", str(self.book), *args]).encode() + b"\n")
+        self.server.stdin.flush()
+        status = self.server.stdout.readline(80)
+        return Result(int(status), _text(self.out), _text(self.err))
 
     def stored(self) -> bytes:
         """The book's file, if it is one of sane size."""
@@ -133,46 +139,98 @@ def expect(found: object, expected: object, what: str) -> None:
 
 
 @contextlib.contextmanager
-def ledger(book: bytes | None = None) -> Iterator[Ledger]:
-    """A ledger on a scratch directory, with a copy of a book; the workspace is the current directory."""
-    with tempfile.TemporaryDirectory() as scratch:
-        candidate = Ledger(Path.cwd(), Path(scratch))
-        if book is not None:
-            candidate.book.write_bytes(book)
+def ledger(book: dict[str, Any]) -> Iterator[Ledger]:
+    """A ledger on a scratch directory, with a book written to it; the workspace is the current directory."""
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        _served(Path(scratch), out, err) as server,
+    ):
+        candidate = Ledger(server, out, err, Path(scratch))
+        candidate.book.write_text(json.dumps(book))
         yield candidate
+
+
+@contextlib.contextmanager
+def _served(home: Path, out: BinaryIO, err: BinaryIO) -> Iterator[subprocess.Popen[bytes]]:
+    source = Path(__file__).with_name("forkserver.py").read_text()
+    server = subprocess.Popen(
+        [sys.executable, "-P", "-S", "-c", source, str(out.fileno()), str(SECONDS)],
+        env=_environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=err,
+        pass_fds=(out.fileno(),),
+        start_new_session=True,
+    )
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait()
+
+
+def book_of(
+    invoices: list[dict[str, Any]] | None = None,
+    journal: list[dict[str, Any]] | None = None,
+    *,
+    rates: list[list[str]] | None = None,
+    closed_until: str | None = None,
+) -> dict[str, Any]:
+    """A book in euros, in the format of the files that are there before any change."""
+    return {
+        "version": 1,
+        "base": "EUR",
+        "closed_until": closed_until,
+        "rates": rates or [],
+        "invoices": invoices or [],
+        "journal": journal or [],
+    }
+
+
+def invoice_of(number: str, customer: str, day: str, lines: list[str], currency: str = "EUR") -> dict[str, Any]:
+    """An unpaid invoice in a book; a line is ``quantity;unit price;tax code``."""
+    return {
+        **{"number": number, "customer": customer, "date": day, "currency": currency, "terms": 30},
+        "early_payment": None,
+        "lines": [
+            dict(
+                zip(("quantity", "unit_price", "tax_code"), line.split(";"), strict=True),
+                description="Work",
+                discount="0",
+            )
+            for line in lines
+        ],
+        "payments": [],
+    }
+
+
+def entry_of(reference: str, day: str, *lines: str) -> dict[str, Any]:
+    """A journal entry in a book; a line is ``account amount`` or ``account amount tax-code``."""
+    return {
+        **{"date": day, "reference": reference, "memo": "Entry"},
+        "lines": [[*line.split(), None][:3] for line in lines],
+    }
 
 
 Check = Callable[[Ledger], None]
 
 
-def _fault(check: Check, book: bytes | None) -> str | None:
-    """What is wrong, or nothing."""
-    try:
-        with ledger(book) as candidate:
-            check(candidate)
-    except Wrong as fault:
-        return f"{check.__name__}: {fault}"
-    except Exception as fault:
-        return f"{check.__name__}: {type(fault).__name__}: {fault}"[:2000]
-    return None
+def judge(checks: list[Check], book: dict[str, Any]) -> int:
+    """Run the checks in order on one book, each on what the ones before it left, up to the first that fails.
 
-
-def judge(checks: list[Check], prepare: Check | None = None) -> int:
-    """Run every check on a copy of the prepared book; the exit status is 0 only if all of them passed."""
+    The exit status is 0 only if all of them passed.
+    """
     bound_files()
-    book = None
-    if prepare is not None:
-        with ledger() as candidate:
+    passed = 0
+    with ledger(book) as candidate:
+        for check in checks:
             try:
-                prepare(candidate)
-                book = candidate.stored()
-            except (Wrong, OSError) as fault:
-                print(f"{prepare.__name__}: {fault}", file=sys.stderr)
-                return 1
-    with ThreadPoolExecutor(JOBS) as pool:
-        faults = list(pool.map(lambda check: _fault(check, book), checks))
-    for fault in filter(None, faults):
-        print(fault, file=sys.stderr)
-    passed = faults.count(None)
+                check(candidate)
+            except Exception as fault:  # whatever the candidate printed or stored is its own fault
+                print(f"{check.__name__}: {type(fault).__name__}: {fault}"[:2000], file=sys.stderr)
+                break
+            passed += 1
     print(f"{passed} of {len(checks)} checks passed")
     return 0 if checks and passed == len(checks) else 1

@@ -161,12 +161,20 @@ def closing(book):
     return {"closed": error_of(lambda: revalue(book, date(2024, 4, 20))), "entries": len(book.journal) - before}
 
 
-SCENARIOS = {call.__name__: call for call in (statement, text, exposure, revaluation, closing)}
+def answer_of(scenario):
+    """What a scenario finds on a book of its own; one that fails does not hide the others."""
+    try:
+        return scenario(make_book())
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+SCENARIOS = (statement, text, exposure, revaluation, closing)
 
 if __name__ == "__main__":
     answers = os.dup(1)
     os.dup2(2, 1)
     load_package(Path(sys.argv[1]))
-    answer = json.dumps(SCENARIOS[sys.argv[2]](make_book()))
+    answer = json.dumps({scenario.__name__: answer_of(scenario) for scenario in SCENARIOS})
     with os.fdopen(answers, "w") as stream:
         stream.write(answer)
