@@ -1,0 +1,205 @@
+"""What the pages repeat of the code is what the code says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from pytest_wfbench.evidence.row import MISS_KINDS, SKIPPED_KINDS, UNUSABLE_KINDS
+from pytest_wfbench.matrix.arms import Arm, SessionSpec
+from pytest_wfbench.matrix.load import FILE_KEYS
+from pytest_wfbench.matrix.task import OracleSpec, Task
+from pytest_wfbench.options import SPECS
+from pytest_wfbench.promotion.rules import Decided
+from pytest_wfbench.report.terminal import COLUMNS
+from pytest_wfbench.report.verdict import GLYPHS
+from pytest_wfbench.scoring.sabotage import SABOTAGES
+
+from . import generate
+from .markdown import PAGES, ROOT, blocks, first_column, links, table
+
+DOCS = ROOT / "docs"
+RESERVED = re.compile(r"reserved\b")
+HOSTS = re.compile(r"pypi\.org|pythonhosted|npmjs|registry\.|proxy\.golang|crates\.io|files\.python", re.IGNORECASE)
+REMEDY = "run python tests/docs/generate.py"
+
+
+def keys_of(model: type[BaseModel], *left_out: str) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()} - set(left_out)
+
+
+class TestTables:
+    def test_task_fields(self) -> None:
+        """docs/tasks.md has every field of a task, in the model's order, and no other."""
+        shown = first_column(DOCS / "tasks.md", "Fields")
+        assert shown == [field.alias or name for name, field in Task.model_fields.items()]
+
+    def test_task_defaults(self) -> None:
+        """A default that docs/tasks.md shows is the model's."""
+        whole = {"id": "x", "kind": "implementation", "repo": "r", "prompt": "p", "verify": "v"}
+        oracle = {"command": "sh check.sh", "files": [{"source": "a", "target": "check.sh"}], "results": "exit"}
+        built = Task.model_validate({**whole, "oracle": oracle})
+        for name, _, default, _ in table(DOCS / "tasks.md", "Fields"):
+            if default.startswith("`"):
+                shown = Task.model_validate(
+                    {**whole, "oracle": oracle, name.strip("`"): yaml.safe_load(default.strip("`"))}
+                )
+                assert shown == built, name
+
+    def test_oracle_and_file_keys(self) -> None:
+        """docs/tasks.md names every key of a case file and of an oracle."""
+        text = (DOCS / "tasks.md").read_text()
+        assert set(first_column(DOCS / "tasks.md", "Tasks")) == set(FILE_KEYS)
+        assert all(f"`{name}`" in text for name in keys_of(OracleSpec))
+
+    def test_arm_keys(self) -> None:
+        """docs/arms.md has every key of an arm and of a session."""
+        text = (DOCS / "arms.md").read_text()
+        tables = re.split(r"^A session:$", text, flags=re.M)
+        shown = [set(re.findall(r"^\| `(\w+)` \|", part, flags=re.M)) for part in tables]
+        assert shown == [keys_of(Arm, "name"), keys_of(SessionSpec)]
+
+    @pytest.mark.parametrize(
+        ("heading", "kinds"),
+        [
+            ("Kinds of `unusable`", UNUSABLE_KINDS),
+            ("Kinds of `miss`", MISS_KINDS),
+            ("Kinds of `skipped`", SKIPPED_KINDS),
+        ],
+    )
+    def test_kinds(self, heading: str, kinds: tuple[str, ...]) -> None:
+        """docs/report.md has every kind of an outcome in the schema's order; those are reserved that no code gives."""
+        assert first_column(DOCS / "report.md", heading) == list(kinds)
+        given = _code_outside("evidence/row.py", "evidence/manifest.py", "promotion/")
+        reserved = [row[0].strip("`") for row in table(DOCS / "report.md", heading) if RESERVED.match(row[1])]
+        assert reserved == [kind for kind in kinds if not _gives(given, kind)]
+
+    def test_verdicts(self) -> None:
+        """docs/report.md has the words of the verdict in the order in which they apply."""
+        assert first_column(DOCS / "report.md", "The verdict") == [word for word, _ in GLYPHS]
+
+    def test_columns(self) -> None:
+        """docs/report.md explains the columns of the table, task and arm aside."""
+        assert first_column(DOCS / "report.md", "report.md") == list(COLUMNS[2:])
+
+    def test_decisions(self) -> None:
+        """docs/gate.md has the three decisions."""
+        assert sorted(first_column(DOCS / "gate.md", "The gate")) == sorted(get_args(Decided))
+
+    def test_sabotages(self) -> None:
+        """docs/oracles.md has every plant."""
+        assert first_column(DOCS / "oracles.md", "`wfbench check`") == [entry.name for entry in SABOTAGES]
+
+    def test_dependencies(self) -> None:
+        """docs/dependencies.md has every direct dependency, under the heading of its extra, and no other."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        wanted = {"Runtime": project["dependencies"]}
+        wanted |= {f"Extra `{name}`": listed for name, listed in project["optional-dependencies"].items()}
+        for heading, listed in wanted.items():
+            assert first_column(DOCS / "dependencies.md", heading) == [_distribution(entry) for entry in listed]
+
+    def test_layers(self) -> None:
+        """docs/architecture.md has the layers that import-linter checks."""
+        contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+        text = (DOCS / "architecture.md").read_text().split("<!-- begin layers -->")[1].split("<!-- end layers -->")[0]
+        assert text.strip().strip("`").split("\n")[1:-1] == [
+            layer.replace(" | ", " · ") for layer in contracts[0]["layers"]
+        ]
+
+
+def _distribution(requirement: str) -> str:
+    return re.split(r"[\[<>=;! ]", requirement)[0]
+
+
+def _code_outside(*places: str) -> str:
+    paths = sorted((ROOT / "pytest_wfbench").rglob("*.py"))
+    inside = [path for path in paths if not path.relative_to(ROOT / "pytest_wfbench").as_posix().startswith(places)]
+    return "\n".join(path.read_text() for path in inside)
+
+
+def _gives(code: str, kind: str) -> bool:
+    """Whether any code names a kind. Of limits the sandbox names the last word alone."""
+    limit = kind.removeprefix("limit-")
+    return f'limit="{limit}"' in code if limit != kind else f'"{kind}"' in code
+
+
+class TestGenerated:
+    def test_options(self) -> None:
+        """The table of options is that of ``options.SPECS``."""
+        assert (DOCS / "options.md").read_text() == generate.options_page(), REMEDY
+        assert [row.split("`")[1].split()[0] for row in generate.option_rows()] == [spec.flag for spec in SPECS]
+
+    def test_tree(self) -> None:
+        """The tree of docs/architecture.md has every module, and no other."""
+        text = (DOCS / "architecture.md").read_text().split("<!-- begin tree -->")[1].split("<!-- end tree -->")[0]
+        assert _names(text) == _names("\n".join(generate.tree())), REMEDY
+
+
+def _names(tree: str) -> list[str]:
+    """Return the indented names of a tree."""
+    return re.findall(r"^ +(?:\w+\.py|\w+/)(?= )", tree, flags=re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+class TestPages:
+    def test_links(self, page: Path) -> None:
+        """Every relative link leads to a file."""
+        for link in links(page):
+            if not link.startswith("https://"):
+                assert (page.parent / link.partition("#")[0]).is_file(), link
+
+    def test_no_registry(self, page: Path) -> None:
+        """No page names a package registry's host."""
+        assert not HOSTS.search(page.read_text())
+
+    def test_options_exist(self, page: Path) -> None:
+        """Every option that a page names exists."""
+        known = {spec.flag for spec in SPECS}
+        named = re.findall(r"--wfbench-[a-z0-9-]*[a-z0-9]", page.read_text())
+        assert set(named) <= known
+
+    def test_marked(self, page: Path) -> None:
+        """Every shell block says that it is run, or why not; blocks of one command inside a list of verbs aside."""
+        for block in blocks(page):
+            if block.kind in ("sh", "console") and page.name in (
+                "README.md",
+                "CONTRIBUTING.md",
+                "tasks.md",
+                "agents.md",
+            ):
+                assert block.mark in ("run", "not run"), block.text
+
+    def test_paths_exist(self, page: Path) -> None:
+        """Every file of the repository that a page names is there."""
+        for name in re.findall(r"`((?:pytest_wfbench|tests|scripts|cases|docs)/[\w./-]+)`", page.read_text()):
+            if page.name != "tasks.md":
+                assert (ROOT / name).exists() or name == "cassettes/NAME", name
+
+
+def test_every_page_is_linked() -> None:
+    """README.md links to every page of docs/."""
+    assert {ROOT / link for link in links(ROOT / "README.md") if link.startswith("docs/")} == set(DOCS.glob("*.md"))
+
+
+def test_workflow_is_yaml() -> None:
+    """The workflow of docs/ci.md reads, and its commands name a case file, arms and tasks that exist."""
+    [text] = [block.text for block in blocks(DOCS / "ci.md") if block.kind == "yaml"]
+    job = yaml.safe_load(text)["jobs"]["sweep"]
+    tasks = {task["id"] for task in yaml.safe_load((ROOT / "cases/ledger.cases.yaml").read_text())["tasks"]}
+    arms = yaml.safe_load((ROOT / "cases/arms.yaml").read_text())["arms"]
+    assert set(job["strategy"]["matrix"]["task"]) <= tasks
+    [asked] = re.findall(r"--wfbench-arms=([\w,]+)", text)
+    assert set(asked.split(",")) <= set(arms)
+
+
+def test_examples_of_arms_read() -> None:
+    """The arms of docs/arms.md are valid."""
+    [text] = [block.text for block in blocks(DOCS / "arms.md") if block.kind == "yaml"]
+    for name, written in yaml.safe_load(text)["arms"].items():
+        assert Arm.model_validate({**written, "name": name}).name == name
