@@ -22,7 +22,9 @@ def shown_default(spec: OptionSpec) -> str:
     """Return an option's default as the table shows it."""
     if spec.kind == "flag":
         return "off"
-    return "none" if spec.default in (None, ()) else f"`{spec.default:g}`" if spec.kind == "fraction" else f"`{spec.default}`"  # fmt: skip
+    if spec.default in (None, ()):
+        return "none"
+    return f"`{spec.default:g}`" if spec.kind == "fraction" else f"`{spec.default}`"
 
 
 def option_rows() -> Iterator[str]:
