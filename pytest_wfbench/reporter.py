@@ -11,7 +11,7 @@ import pytest
 
 from pytest_wfbench.cell.assemble import failed_row, kind_of
 from pytest_wfbench.derive import Derived, derive_all
-from pytest_wfbench.distribute import for_worker
+from pytest_wfbench.distribute import end_soon, for_worker
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import read_rows
 from pytest_wfbench.matrix.cells import Cell
@@ -67,6 +67,7 @@ class SweepReporter:
         self.config = config
         self.live = live
         self.cells = cells
+        self.nodes: list[Any] = []
         self.derived: Derived | None = None
         self.other_failures = False
 
@@ -78,6 +79,7 @@ class SweepReporter:
     def pytest_configure_node(self, node: Any) -> None:
         """Hand the proven plan, and the way to the gateway, to a worker."""
         node.workerinput[WORKER_INPUT] = for_worker(self.live.context)
+        self.nodes.append(node)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
@@ -112,9 +114,11 @@ class SweepReporter:
         elif report.failed:
             self.other_failures = True
 
-    def pytest_keyboard_interrupt(self) -> None:
-        """Remember that the sweep was cut short."""
-        self.live.interrupt()
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Remember that the sweep was cut short; pytest's own stops (``-x`` with workers) are none from outside."""
+        if not isinstance(excinfo.value, pytest.Session.Interrupted):
+            self.live.interrupt()
+            end_soon(self.nodes)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -126,6 +130,7 @@ class SweepReporter:
         self.derived = derive_all(self.live.context.results)
         if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not self.other_failures:
             session.exitstatus = self.derived.verdict.exit_status
+            self.live.settle(self.derived.verdict.exit_status)
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -98,7 +98,7 @@ from pathlib import Path
 from pytest_wfbench.stash import SWEEP
 
 
-def pytest_collection_finish(session):
+def pytest_sessionstart(session):
     if SWEEP in session.config.stash and not hasattr(session.config, "workerinput"):
         seat = session.config.stash[SWEEP].seat
         gateway = [str(seat.gateway.socket.parents[1])] if seat.gateway else []

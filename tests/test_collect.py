@@ -17,7 +17,9 @@ def ids(result: pytest.RunResult) -> list[str]:
 class TestItems:
     def test_ids_and_order(self, suite: Suite) -> None:
         """Ids read task[arm-subject-run], a variation stands behind the task, and whole pairs come first."""
-        suite.edit("cases/tiny.cases.yaml", "    reference:", "    variations: [Write done into a.txt.]\n    reference:")
+        suite.edit(
+            "cases/tiny.cases.yaml", "    reference:", "    variations: [Write done into a.txt.]\n    reference:"
+        )
         result = suite.run("--collect-only", "-q", "--wfbench-arms=baseline,second", "--wfbench-runs=2", "-k", "finish")
         assert result.ret == 0
         assert ids(result) == [

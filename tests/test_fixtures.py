@@ -17,7 +17,9 @@ class TestFixtures:
         lines = suite.run("--fixtures").outlines
         for name in PUBLIC:
             (at,) = [
-                number for number, line in enumerate(lines) if line.startswith((f"{name} --", f"{name} [session scope]"))
+                number
+                for number, line in enumerate(lines)
+                if line.startswith((f"{name} --", f"{name} [session scope]"))
             ]
             assert lines[at + 1].strip().endswith((".", ",", ":"))
             assert "no docstring" not in lines[at + 1]

@@ -30,8 +30,9 @@ SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)\Z", r
 class Seat(BaseModel):
     """What a process needs to run cells of a sweep; it travels to workers as JSON.
 
-    ``results`` is the sweep's results directory, ``runtime`` a short private directory that lives as long as the
-    sweep, ``scratch`` where cells have their upper layers.
+    ``results`` is the sweep's results directory, ``scratch`` where cells have their upper layers, ``runtime`` a
+    directory in it for what the processes of the sweep tell each other. What a killed sweep leaves of them the next
+    one removes.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")

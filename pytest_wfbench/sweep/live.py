@@ -15,7 +15,7 @@ from pytest_wfbench.evidence.store import RowWriter, write_sweep
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.matrix.cells import Cell
-from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
+from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
 from pytest_wfbench.sweep.gateway import launch_gateway
 from pytest_wfbench.sweep.head import head_commit
@@ -55,12 +55,15 @@ class LiveSweep:
 
     def _take_places(self, plan: Plan, identity: Identity) -> Seat:
         sweep_id = f"{self._started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        scratch = self._stack.enter_context(scratch_directory(identity))
+        runtime = scratch / "sweep"
+        runtime.mkdir(mode=0o700)
         return Seat(
             plan=plan,
             sweep_id=sweep_id,
             results=results_parent(plan) / f"wfbench-{sweep_id}",
-            runtime=self._stack.enter_context(runtime_directory(identity)),
-            scratch=self._stack.enter_context(scratch_directory(identity)),
+            runtime=runtime,
+            scratch=scratch,
             gateway=None,
         )
 
@@ -131,6 +134,12 @@ class LiveSweep:
         )
         write_sweep(self.context.results, self._sweep)
         return self._sweep
+
+    def settle(self, exit_status: int) -> None:
+        """Record the exit status that pytest ends with, once the verdict gave it its meaning."""
+        if self._sweep is not None and self._sweep.exit_status != exit_status:
+            self._sweep = self._sweep.model_copy(update={"exit_status": exit_status})
+            write_sweep(self.context.results, self._sweep)
 
     def close(self) -> None:
         """Give back every directory and process. Asked again, it does nothing."""
