@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import selectors
 import shutil
 import signal
 import subprocess
@@ -15,11 +14,11 @@ from typing import IO, Literal
 
 from pytest_wfbench.sandbox.identity import Identity
 from pytest_wfbench.sandbox.spec import TAIL, Finished
+from pytest_wfbench.sandbox.streams import Capture, Keep, Streams, has_ended, standard_output
 
 GRACE = 5.0
 _TICK = 0.1
 _LINGER = 0.2
-_CHUNK = 1 << 16
 _Cause = Literal["timeout", "cancelled", "output"]
 
 
@@ -87,7 +86,7 @@ def run_process(
     cwd: Path | None = None,
     stdin: bytes = b"",
     stdout_limit: int = TAIL,
-    keep: Literal["tail", "whole"] = "tail",
+    keep: Keep = "tail",
     user: Identity | None = None,
     pass_fds: Sequence[int] = (),
     on_start: Callable[[int], None] | None = None,
@@ -106,14 +105,16 @@ def run_process(
     """
     began = time.monotonic()
     process: subprocess.Popen[bytes] | None = None
-    streams: _Streams | None = None
+    streams: Streams | None = None
     cause: _Cause | None = None
     pipe = subprocess.PIPE
     try:
-        process = start_process(
-            argv, env=env, cwd=cwd, user=user, pass_fds=pass_fds, stdin=pipe, stdout=pipe, stderr=pipe
-        )
-        streams = _Streams(process, stdin, _Capture(stdout_limit, keep), _Capture(TAIL, "tail"))
+        with standard_output(keep) as output:
+            process = start_process(
+                argv, env=env, cwd=cwd, user=user, pass_fds=pass_fds, stdin=pipe, stdout=output.child, stderr=pipe
+            )
+        process.stdout = process.stdout or output.parent
+        streams = Streams(process, stdin, Capture(stdout_limit, keep), Capture(TAIL, "tail"))
         if on_start is not None:
             on_start(process.pid)
         ask = stop or (lambda: signal_group(process, signal.SIGTERM))
@@ -132,7 +133,7 @@ def run_process(
     return _finished(process, streams, cause, time.monotonic() - began)
 
 
-def _finished(process: subprocess.Popen[bytes], streams: _Streams, cause: _Cause | None, seconds: float) -> Finished:
+def _finished(process: subprocess.Popen[bytes], streams: Streams, cause: _Cause | None, seconds: float) -> Finished:
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return Finished(
         status=None if cause == "timeout" else 128 - code if code < 0 else code,
@@ -158,100 +159,8 @@ def _guard(user: Identity | None) -> list[str]:
     return [*guard, "--"]
 
 
-class _Capture:
-    """A bounded copy of a stream: its head or its tail."""
-
-    def __init__(self, limit: int, keep: Literal["tail", "whole"]) -> None:
-        self._limit = limit
-        self._keep = keep
-        self._data = bytearray()
-        self.overflow = False
-
-    def add(self, chunk: bytes) -> None:
-        self._data += chunk
-        if self._keep == "whole":
-            self.overflow = self.overflow or len(self._data) > self._limit
-            del self._data[self._limit :]
-        elif len(self._data) > 2 * self._limit:
-            del self._data[: -self._limit]
-
-    def data(self) -> bytes:
-        return bytes(self._data if self._keep == "whole" else self._data[max(0, len(self._data) - self._limit) :])
-
-
-class _Streams:
-    """The three pipes of a process and the news of its end, in one selector."""
-
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, stdout: _Capture, stderr: _Capture) -> None:
-        self.stdout = stdout
-        self.stderr = stderr
-        self.exited = False
-        self._process = process
-        self._input = memoryview(stdin)
-        self._selector = selectors.DefaultSelector()
-        self._watch_exit()
-        self._watch(process.stdout, selectors.EVENT_READ, lambda pipe: self._read(pipe, stdout))
-        self._watch(process.stderr, selectors.EVENT_READ, lambda pipe: self._read(pipe, stderr))
-        self._watch(process.stdin, selectors.EVENT_WRITE, self._write)
-        self._open_outputs = 2
-
-    def pump(self, seconds: float) -> None:
-        """Move bytes, for at most ``seconds`` if there are none."""
-        for key, _ in self._selector.select(max(0.0, seconds)):
-            key.data(key.fileobj)
-        if self._pidfd is None:
-            self.exited = self.exited or _has_ended(self._process.pid)
-
-    def drain(self, seconds: float) -> None:
-        """Read what is left in the pipes; a descendant outside the group may hold them open for ever."""
-        until = time.monotonic() + seconds
-        while self._open_outputs and (left := until - time.monotonic()) > 0:
-            self.pump(left)
-
-    def close(self) -> None:
-        self._selector.close()
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None and not pipe.closed:
-                _close_quietly(pipe)
-
-    def _watch_exit(self) -> None:
-        self._pidfd: int | None = None
-        if hasattr(os, "pidfd_open"):
-            self._pidfd = os.pidfd_open(self._process.pid)
-            self._selector.register(self._pidfd, selectors.EVENT_READ, self._note_exit)
-
-    def _watch(self, pipe: IO[bytes] | None, events: int, action: Callable[[IO[bytes]], None]) -> None:
-        assert pipe is not None
-        os.set_blocking(pipe.fileno(), False)
-        self._selector.register(pipe, events, action)
-
-    def _note_exit(self, pidfd: int) -> None:
-        self.exited = True
-        self._selector.unregister(pidfd)
-
-    def _read(self, pipe: IO[bytes], capture: _Capture) -> None:
-        chunk = os.read(pipe.fileno(), _CHUNK)
-        if chunk:
-            capture.add(chunk)
-            return
-        self._selector.unregister(pipe)
-        self._open_outputs -= 1
-
-    def _write(self, pipe: IO[bytes]) -> None:
-        try:
-            sent = os.write(pipe.fileno(), self._input[:_CHUNK]) if self._input else 0
-        except BrokenPipeError:
-            sent = len(self._input)
-        self._input = self._input[sent:]
-        if not self._input:
-            self._selector.unregister(pipe)
-            _close_quietly(pipe)
-
-
 def _supervise(
-    streams: _Streams, deadline: float, stop: Callable[[], None], cancel: threading.Event | None
+    streams: Streams, deadline: float, stop: Callable[[], None], cancel: threading.Event | None
 ) -> _Cause | None:
     """Pump until the process ended, or was asked to stop and had its time; say what made it stop."""
     cause: _Cause | None = None
@@ -273,19 +182,7 @@ def _supervise(
     return cause
 
 
-def _has_ended(pid: int) -> bool:
-    """Whether a child has ended, leaving it to be reaped later."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-
-
 def _wait_unreaped(process: subprocess.Popen[bytes], seconds: float) -> None:
     until = time.monotonic() + seconds
-    while not _has_ended(process.pid) and time.monotonic() < until:
+    while not has_ended(process.pid) and time.monotonic() < until:
         time.sleep(0.02)
-
-
-def _close_quietly(pipe: IO[bytes]) -> None:
-    try:
-        pipe.close()
-    except BrokenPipeError:
-        return

@@ -145,6 +145,12 @@ class TestEnding:
         """A command has its three streams and no other descriptor."""
         assert shell("ls /proc/self/fd").stdout.split() == [b"0", b"1", b"2", b"3"]
 
+    def test_evidence_cannot_be_forged(self, shell: Shell) -> None:
+        """No tool that an agent starts can write into the agent's stream through ``/proc``."""
+        tool = "for pid in /proc/[0-9]*; do echo forged >$pid/fd/1; done; true"
+        ended = shell(f"bash -c '{tool}' >/dev/null 2>&1; echo own", keep="whole", stdout_limit=1000)
+        assert (ended.status, ended.stdout) == (0, b"own\n")
+
 
 class TestParentDeath:
     SOURCE = """

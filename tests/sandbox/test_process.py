@@ -98,6 +98,18 @@ class TestStreams:
         assert ended.ok
         assert len(ended.stdout) == 1000
 
+    @pytest.mark.parametrize("script", ["echo out >/dev/stdout", "printf out | tee /dev/stderr >/dev/stdout"])
+    def test_output_can_be_opened_by_name(self, script: str) -> None:
+        """A process whose output is kept as a tail may open ``/dev/stdout``, as verify scripts do."""
+        assert bash(script).ok
+
+    def test_evidence_cannot_be_forged(self) -> None:
+        """A stream kept whole cannot be opened anew by a process that did not inherit it, of the same uid or not."""
+        tool = "for fd in 0 1 2; do echo forged-$fd >/proc/$PPID/fd/$fd; done; true"
+        ended = bash(f"bash -c '{tool}' </dev/null >/dev/null 2>&1; echo own", keep="whole", stdout_limit=1000)
+        assert ended.ok
+        assert ended.stdout == b"own\n"
+
 
 class TestEnding:
     def test_timeout(self) -> None:
