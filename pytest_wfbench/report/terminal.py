@@ -37,7 +37,7 @@ def terminal_lines(report: Report, directory: Path, *, color: bool = False, widt
     for sentence in report.health:
         console.print(Text(one_line(sentence, 600)))
     console.print(_verdict(report))
-    console.print(Text(f"wfbench: {_places(directory)}"))
+    console.print(Text(f"wfbench: {_places(directory)}"), soft_wrap=True)
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
