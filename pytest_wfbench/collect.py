@@ -89,7 +89,7 @@ class Collection:
     def _parameters(self, cells: Iterable[Cell]) -> Iterator[Any]:
         for cell in cells:
             skip = self.plan.skip(cell)
-            marks = [pytest.mark.skip(reason=skip.reason)] if skip else []
+            marks = [pytest.mark.skip(reason=f"{skip.kind}: {skip.reason}")] if skip else []
             yield pytest.param(cell, id=cell.parameter, marks=marks)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:

@@ -29,7 +29,7 @@ class TestEvidence:
         result.assert_outcomes(passed=2, skipped=1)
         assert result.ret == 0
         result.stdout.fnmatch_lines(
-            ["PASS  2/2 pass", "SKIPPED * dear is expensive: run it with --wfbench-include-expensive"]
+            ["PASS  2/2 pass", "SKIPPED * expensive: run it with --wfbench-include-expensive"]
         )
         parent = suite.path / "deep" / "evidence"
         directory = (parent / "latest").resolve()

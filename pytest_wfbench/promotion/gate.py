@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from pytest_wfbench.evidence.manifest import DependencyBinding, Sweep
+from pytest_wfbench.evidence.manifest import DependencyBinding, Sweep, TaskBinding
 from pytest_wfbench.evidence.store import Rows, Run
 from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.task import TaskKind
@@ -162,12 +162,18 @@ def _promotion(sweep: Sweep, decisions: tuple[Decision, ...], required: tuple[st
         candidate_overlay_digest=candidate.overlay_digest if candidate else None,
         target_base_digests=candidate.target_base_digests if candidate else {},
         required_candidate_arms=required,
-        selected_tasks=tuple(sorted(sweep.tasks, key=lambda task: task.id)),
+        selected_tasks=tuple(sorted(_run_tasks(sweep), key=lambda task: task.id)),
         dependencies=dependencies,
         plugin=sweep.plugin,
         policy={d.candidate_arm: ArmPolicy(policy=d.policy, options=options) for d in decisions if d.policy},
         decisions=decisions,
     )
+
+
+def _run_tasks(sweep: Sweep) -> Iterator[TaskBinding]:
+    """Yield the tasks of which cells were to be run; one that was skipped whole is no part of the evidence."""
+    planned = {cell.task for cell in sweep.planned}
+    return (task for task in sweep.tasks if task.id in planned)
 
 
 def _expiry(generated: str) -> str | None:

@@ -37,7 +37,7 @@ def as_plain(report: Report) -> dict[str, Any]:
         "savings": [_savings(entry) for entry in report.savings],
         "decisions": [_decision(entry) for entry in report.decisions],
         "failures": [_failure(entry) for entry in report.failures],
-        "skipped": [entry.model_dump() for entry in report.skipped],
+        "skipped": [asdict(entry) for entry in report.skipped],
         "health": list(report.health),
     }
 

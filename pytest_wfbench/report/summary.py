@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pytest_wfbench.evidence.manifest import Skipped, Sweep
+from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import Rows, Run
@@ -88,6 +89,16 @@ class Spent:
 
 
 @dataclass(frozen=True)
+class SkippedTask:
+    """Cells of one task that were not run, for one reason; ``cells`` is 0 where the whole task is meant."""
+
+    task: str
+    kind: str
+    reason: str
+    cells: int
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that is shown of a sweep. ``judges`` and ``models`` are those that answered."""
 
@@ -97,7 +108,7 @@ class Report:
     savings: tuple[Savings, ...]
     decisions: tuple[Decided, ...]
     failures: tuple[Failure, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedTask, ...]
     health: tuple[str, ...]
     spent: Spent
     subjects: tuple[str, ...]
@@ -121,7 +132,7 @@ def summarise_sweep(rows: Rows, sweep: Sweep, decisions: Sequence[Decided] = ())
         savings=tuple(sorted(all_savings(runs, sweep), key=lambda entry: _rank(sweep.arms, entry.arm))),
         decisions=tuple(decisions),
         failures=tuple(_failure(run) for run in runs if run.row.outcome in ("miss", "unusable")),
-        skipped=tuple(sorted(sweep.skipped, key=lambda entry: (entry.task, entry.cell_id or "", entry.kind))),
+        skipped=_skipped(sweep),
         health=health(rows, sweep),
         spent=_spent(every, sweep),
         subjects=tuple(sorted({row.subject for row in every} | {info.subject for info in sweep.subjects})),
@@ -165,3 +176,9 @@ def _tokens(row: Row) -> int | None:
     if row.usage_incomplete or used.total_input is None or used.output is None:
         return None
     return used.total_input + used.output
+
+
+def _skipped(sweep: Sweep) -> tuple[SkippedTask, ...]:
+    """Group what was skipped by task and reason, in an order that does not depend on that of the manifest."""
+    counts = Counter((entry.task, entry.kind, entry.reason, entry.cell_id is not None) for entry in sweep.skipped)
+    return tuple(SkippedTask(task, kind, why, n if one else 0) for (task, kind, why, one), n in sorted(counts.items()))

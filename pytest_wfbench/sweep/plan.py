@@ -154,7 +154,7 @@ class Plan(BaseModel):
     def skip(self, cell: Cell) -> Skip | None:
         """Return why a cell is not run although it was selected, or none."""
         if cell.task.expensive and not self.options.include_expensive:
-            return Skip("expensive", f"{cell.task.id} is expensive: run it with --wfbench-include-expensive")
+            return Skip("expensive", "run it with --wfbench-include-expensive")
         runtime = self.runtimes.get(str(cell.subject))
         if cell.arm.skills and runtime and not runtime.reports_events:
             return Skip(

@@ -20,14 +20,14 @@ def of(demo: ModuleType) -> Report:
 
 def test_plain(demo: ModuleType, snapshot: SnapshotAssertion) -> None:
     """Without colour there is a table, the decisions, the verdict and where the files are, and no escape code."""
-    lines = terminal_lines(of(demo), Path("results/latest"))
+    lines = terminal_lines(of(demo), Path("/nowhere/results/latest"))
     assert "\n".join(lines) == snapshot
     assert not any("\x1b" in line for line in lines)
 
 
 def test_colour(demo: ModuleType) -> None:
     """With colour the verdict stands out."""
-    lines = terminal_lines(of(demo), Path("results/latest"), color=True)
+    lines = terminal_lines(of(demo), Path("/nowhere/results/latest"), color=True)
     assert any("\x1b[1;33mPASS WITH MISSES\x1b[0m" in line for line in lines)
 
 
