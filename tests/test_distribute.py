@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -101,6 +102,6 @@ class TestKilled:
         places = suite.places()
         assert suite.run("-k", "finish").ret == 0
         assert not any(place.exists() for place in places)
-        status = suite.pytester.run("wfbench", "report", killed)
+        status = suite.pytester.run(sys.executable, "-m", "pytest_wfbench.cli", "report", killed)
         assert status.ret == 0
         assert "INCOMPLETE" in status.outlines[0]

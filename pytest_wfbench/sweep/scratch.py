@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
-
 from pytest_wfbench.sandbox.identity import Identity, cache_directory, private_directory
 from pytest_wfbench.workspace.shelf import remove_tree
 
 CELLS = "cells"
+
+# Where `man proc` has the start time, counted from the field behind the command's closing parenthesis.
+START_TIME = 19
 
 
 @contextmanager
@@ -32,15 +33,21 @@ def scratch_directory(identity: Identity) -> Iterator[Path]:
 
 def _owner() -> str:
     """Return a name for this process that no later process has: its id and when it was started."""
-    return f"{os.getpid()}-{int(psutil.Process().create_time() * 100)}"
+    return f"{os.getpid()}-{_started(os.getpid())}"
 
 
 def _owner_lives(name: str) -> bool:
     pid, _, rest = name.partition("-")
-    created = rest.partition("-")[0]
-    if not (pid.isdigit() and created.isdigit()):
+    started = rest.partition("-")[0]
+    if not (pid.isdigit() and started.isdigit()):
         return True
+    return _started(int(pid)) == started
+
+
+def _started(pid: int) -> str | None:
+    """Return when a process was started, in ticks since boot, which no change of the clock moves; none if it ended."""
     try:
-        return abs(int(psutil.Process(int(pid)).create_time() * 100) - int(created)) <= 1
-    except psutil.Error:
-        return False
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()[START_TIME]

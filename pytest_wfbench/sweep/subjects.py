@@ -50,8 +50,9 @@ def find_runtimes(
         try:
             found[str(subject)] = get_agent(subject.agent).find(subject.model, directory)
         except AgentUnavailable as error:
-            message, _, remedy = str(error).partition(": ")
-            problems.append(Problem(str(subject), 0, "", "", message, remedy or "See docs/agents.md"))
+            message, _, remedy = str(error).partition("; ")
+            told = remedy[:1].upper() + remedy[1:]
+            problems.append(Problem(str(subject), 0, "", "", message, told or "See docs/agents.md"))
     return found, problems
 
 
