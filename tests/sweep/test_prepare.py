@@ -1,0 +1,105 @@
+"""Everything asked for, proven before anything is spent, as one value that travels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_wfbench.matrix.problems import InvalidCases
+from pytest_wfbench.options import read_options
+from pytest_wfbench.sandbox.spec import Data
+from pytest_wfbench.sweep.plan import Plan
+from pytest_wfbench.sweep.prepare import prepare
+from tests.suite import Suite
+
+BINARY = b"\x7fELF\xff\xfe\x00\r\n" + bytes(range(256))
+
+
+def plan_of(suite: Suite, **given: Any) -> Plan:
+    """Prepare the suite with some options, by field."""
+    given = {"subject": ["command:solve.sh"], **given}
+    return prepare([suite.path / "cases" / "tiny.cases.yaml"], read_options(lambda s: given.get(s.field)), suite.path)
+
+
+def problems(suite: Suite, **given: Any) -> list[str]:
+    with pytest.raises(InvalidCases) as caught:
+        plan_of(suite, **given)
+    return str(caught.value).replace(str(suite.path), "<suite>").splitlines()
+
+
+class TestPlan:
+    def test_travels(self, suite: Suite) -> None:
+        """A plan is the same after a journey as JSON, bytes of any kind included."""
+        (suite.path / "agent.bin").write_bytes(BINARY)
+        (suite.path / "oracles" / "check.sh").write_bytes(b"exit 0 # \xff\x00\n")
+        suite.put("overlay/work/SKILL.md", "Do it better.\n")
+        plan = plan_of(
+            suite,
+            subject=["command:agent.bin"],
+            candidate_overlay="overlay",
+            arms="workflow_direct,candidate_workflow_direct",
+            runs="2",
+        )
+        arrived = Plan.model_validate_json(plan.model_dump_json())
+        assert arrived == plan
+        assert [mount.data for mount in arrived.runtimes["command:agent.bin"].mounts if isinstance(mount, Data)] == [
+            BINARY
+        ]
+        assert arrived.loaded("finish").hidden.oracle[0].data == b"exit 0 # \xff\x00\n"
+        assert [cell.id for cell in arrived.cells()] == [cell.id for cell in plan.cells()]
+        assert arrived.overlay_digest == plan.overlay_digest
+        assert len(list(plan.cells())) == 12
+
+    def test_skill_digests(self, suite: Suite) -> None:
+        """The candidate's skills have another digest than the incumbent's, and an arm without skills has none."""
+        suite.put("overlay/work/SKILL.md", "Do it better.\n")
+        plan = plan_of(
+            suite, candidate_overlay="overlay", arms="baseline,workflow_direct,candidate_workflow_direct", runs="1"
+        )
+        digests = {cell.arm.name: plan.skill_digest(cell) for cell in plan.cells_of(plan.tasks[0].file, "finish")}
+        assert digests["baseline"] is None
+        assert len(set(digests.values())) == 3
+
+
+class TestProblems:
+    def test_subjects(self, suite: Suite) -> None:
+        """A subject that does not read, an unknown agent and a repeated one are told together."""
+        said = problems(suite, subject=["solve.sh", "nobody:x", "command:solve.sh", "command:solve.sh"])
+        assert len(said) == 3
+        assert any("known are claude-code, command, mini" in line for line in said)
+
+    def test_files(self, suite: Suite) -> None:
+        """A price table and an overlay that are not there are told together."""
+        said = problems(suite, prices="lost.json", candidate_overlay="lost")
+        assert any(line.startswith("--wfbench-prices: ") and "lost.json" in line for line in said)
+        assert any("lost" in line and "overlay" in line for line in said)
+
+    def test_overlay_without_an_arm(self, suite: Suite) -> None:
+        """An overlay that no selected arm loads would be spent for nothing."""
+        suite.put("overlay/work/SKILL.md", "Do it better.\n")
+        (said,) = problems(suite, candidate_overlay="overlay")
+        assert "candidate_workflow_direct" in said
+
+    def test_empty_cassette_directory(self, suite: Suite) -> None:
+        """A cassette directory without a cassette, and one with a faulty one, are told with the file."""
+        (suite.path / "cases" / "cassettes" / "empty").mkdir(parents=True)
+        suite.put("cases/cassettes/bad/a.yaml", "model: m\nprovider: anthropic\nturns: [{txt: x}]\n")
+        said = problems(suite, subject=["mini:replay/empty", "mini:replay/bad"])
+        assert any("no cassettes here" in line for line in said)
+        assert any("a.yaml:3" in line and "Did you mean text?" in line for line in said)
+
+
+class TestSnapshot:
+    def test_own_directories_are_no_part(self, suite: Suite, tmp_path: Path) -> None:
+        """A repository that holds the suite itself is snapshotted without case directory, oracles and private paths."""
+        suite.put("app.py", "answer = 42\n")
+        suite.put("notes/plan.txt", "secret\n")
+        suite.edit("cases/tiny.cases.yaml", "repo: tiny\n", "repo: ..\n  private: [notes]\n")
+        plan = plan_of(suite)
+        tree = plan.templates["finish"].path
+        names = {path.name for path in tree.iterdir()}
+        assert "app.py" in names
+        assert not {"cases", "oracles", "notes"} & names
+        assert plan.templates["finish"] == plan.templates["other"]
