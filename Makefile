@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARMS := baseline,workflow,workflow_direct,candidate_workflow,candidate_workflow_direct
 export LITELLM_LOCAL_MODEL_COST_MAP := True
+# Without bytecode every process would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint agents bench clean setup
 

@@ -15,6 +15,7 @@ from pytest_wfbench.distribute import end_soon, for_worker
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import read_rows
 from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.matrix.problems import shown_path
 from pytest_wfbench.report.terminal import terminal_lines
 from pytest_wfbench.shape import shape_report
 from pytest_wfbench.stash import CELL, ROW, SWEEP
@@ -100,6 +101,10 @@ class SweepReporter:
         return {plan.node_id(cell, root): cell for cell in plan.cells()}
 
     def _begin(self, selected: Sequence[Cell]) -> None:
+        if selected and not self.live.begun:
+            terminal: Any = self.config.pluginmanager.getplugin("terminalreporter")
+            place = shown_path(self.live.context.results)
+            terminal.write_line(f"wfbench: {len(selected)} cells, results in {place}/")
         try:
             self.live.begin(selected)
         except SweepFailed as error:
@@ -149,7 +154,7 @@ def register(config: pytest.Config, plan: Plan, dry: bool) -> None:
         return
     cells = register_worker(config, live.context)
     config.pluginmanager.register(SweepReporter(config, live, cells), "wfbench-sweep")
-    signal.signal(signal.SIGTERM, _terminate)
+    _heed_sigterm(config)
 
 
 def register_worker(config: pytest.Config, context: SweepContext) -> CellReporter:
@@ -158,6 +163,15 @@ def register_worker(config: pytest.Config, context: SweepContext) -> CellReporte
     cells = CellReporter(context)
     config.pluginmanager.register(cells, "wfbench-cells")
     return cells
+
+
+def _heed_sigterm(config: pytest.Config) -> None:
+    before = signal.signal(signal.SIGTERM, _terminate)
+
+    def restore() -> None:
+        signal.signal(signal.SIGTERM, before)
+
+    config.add_cleanup(restore)
 
 
 def _terminate(number: int, frame: object) -> None:

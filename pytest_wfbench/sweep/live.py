@@ -89,6 +89,8 @@ class LiveSweep:
         needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
         if self._gateway and needed:
             self._prove_gateway(self._gateway)
+        elif self._gateway:
+            self._gateway.stop()
 
     def _prove_gateway(self, gateway: RunningGateway) -> None:
         try:
