@@ -40,7 +40,7 @@ def demo(once: Callable[..., Ended]) -> Ended:
 
 class TestDemo:
     def test_shown(self, demo: Ended) -> None:
-        """45 rows, none unusable, exit 0; a decision with reasons in sentences; the comment; the table on the terminal."""
+        """45 rows, none unusable, exit 0, a decision with reasons in sentences, the comment, and a table to look at."""
         assert demo.status == 0, demo.output[-3000:]
         assert Counter(row.outcome for row in demo.rows).keys() <= {"pass", "miss"}
         assert len({row.cell_id for row in demo.rows}) == len(demo.rows) == 45
