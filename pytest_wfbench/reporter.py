@@ -17,6 +17,7 @@ from pytest_wfbench.evidence.store import read_rows
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import shown_path
 from pytest_wfbench.report.terminal import terminal_lines
+from pytest_wfbench.report.words import plural
 from pytest_wfbench.shape import shape_report
 from pytest_wfbench.stash import CELL, ROW, SWEEP
 from pytest_wfbench.sweep.context import SweepContext
@@ -104,7 +105,7 @@ class SweepReporter:
         if selected and not self.live.begun:
             terminal: Any = self.config.pluginmanager.getplugin("terminalreporter")
             place = shown_path(self.live.context.results)
-            terminal.write_line(f"wfbench: {len(selected)} cells, results in {place}/")
+            terminal.write_line(f"wfbench: {plural(len(selected), 'cell')}, results in {place}/")
         try:
             self.live.begin(selected)
         except SweepFailed as error:
