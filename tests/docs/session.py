@@ -17,7 +17,7 @@ LEFT_OUT = re.compile(r"(WFBENCH|PYTEST|CI$|GITHUB|GITLAB|ANTHROPIC|OPENAI|COLUM
 
 # What differs from run to run, and what stands in its place.
 VOLATILE = (
-    (re.compile(r"[^\s(]*results/wfbench-\d{8}T\d{6}Z-[0-9a-f]{6}"), "DIRECTORY"),
+    (re.compile(r"[^\s(]*/wfbench-\d{8}T\d{6}Z-[0-9a-f]{6}"), "DIRECTORY"),
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}"), "SWEEP"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
     (re.compile(r"order=\d+"), "order=N"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,6 +15,8 @@ import pytest
 
 from pytest_wfbench.agents.base import AgentUnavailable
 from pytest_wfbench.agents.registry import get_agent
+from tests.e2e.conftest import Ended, once  # noqa: F401  (a fixture that the next one needs)
+from tests.e2e.test_demo import demo  # noqa: F401  (the one demo of all tests)
 
 from .conftest import ANSWERED, Provider
 from .markdown import ROOT, first_column, marked
@@ -231,19 +232,13 @@ def _wait(found: Any, seconds: float = 30.0) -> None:
         time.sleep(0.05)
 
 
-def test_demo(tmp_path: Path) -> None:
+def test_demo(demo: Ended) -> None:  # noqa: F811
     """The demo, run afresh, prints what the README shows; times and names of the sweep aside."""
-    told = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    [command] = [line for line in told.splitlines() if "pytest cases" in line]
-    command = re.sub(r"^\S*pytest", "pytest", command)
-    ran = Shell(ROOT).run(f"{command} --wfbench-results={tmp_path / 'results'}")
-    results = tmp_path / "results/latest"
-    assert ran.status == 0, ran.output
-    assert len((results / "results.jsonl").read_text().splitlines()) == 45
+    assert demo.status == 0, demo.output
     for name, text in (
-        ("terminal", ran.output),
-        ("comment", (results / "comment.md").read_text()),
-        ("report", (results / "report.md").read_text()),
+        ("terminal", demo.output),
+        ("comment", (demo.results / "comment.md").read_text()),
+        ("report", (demo.results / "report.md").read_text()),
     ):
         [block] = marked(README, "demo", name)
         shown, printed = settled(block.text), settled(text)
