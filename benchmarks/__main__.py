@@ -15,7 +15,8 @@ def main(names: list[str]) -> int:
         for figure in importlib.import_module(f"benchmarks.{name}").measure():
             sign = ">=" if figure.at_least else "<="
             asked = f"  ({sign} {figure.bound:g} asked)" if figure.bound is not None else ""
-            print(f"{'ok  ' if figure.holds else 'MISS'} {figure.name}: {figure.value:.2f} {figure.unit}{asked}", flush=True)
+            mark = "ok  " if figure.holds else "MISS"
+            print(f"{mark} {figure.name}: {figure.value:.2f} {figure.unit}{asked}", flush=True)
             held = held and figure.holds
     return 0 if held else 1
 

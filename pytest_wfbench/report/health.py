@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.row import Row, Usage
 from pytest_wfbench.evidence.store import Rows
+from pytest_wfbench.matrix.subject import REPLAY
 from pytest_wfbench.report.words import plural
 
 
@@ -30,6 +31,12 @@ def _whole(rows: Rows, sweep: Sweep) -> Iterator[str]:
 def _sandboxed(rows: Rows, sweep: Sweep) -> Iterator[str]:
     if sweep.sandbox == "host":
         yield "There was no sandbox: agents could see and change the host. These rows are not promotable."
+
+
+def _scripted(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    for subject in sweep.subjects:
+        if (subject.model or "").startswith(REPLAY):
+            yield f"{subject.subject} was answered by cassettes: tokens and dollars are the script's, not a bill."
 
 
 def _metered(rows: Rows, sweep: Sweep) -> Iterator[str]:
@@ -62,7 +69,14 @@ def _spared(rows: Rows, sweep: Sweep) -> Iterator[str]:
         yield f"{plural(again, 'further attempt')} recorded and paid for."
 
 
-CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (_whole, _sandboxed, _metered, _uniform, _spared)
+CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (
+    _whole,
+    _sandboxed,
+    _scripted,
+    _metered,
+    _uniform,
+    _spared,
+)
 
 
 def _claims_differ(row: Row) -> bool:

@@ -16,6 +16,7 @@ from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
+from pytest_wfbench.sandbox.preflight import checks
 from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
 from pytest_wfbench.sweep.gateway import launch_gateway
 from pytest_wfbench.sweep.head import head_commit
@@ -86,11 +87,19 @@ class LiveSweep:
         write_sweep(results, self._sweep)
         self._writer = RowWriter(results)
         _point_latest(results)
+        self._prove_sandbox()
         needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
         if self._gateway and needed:
             self._prove_gateway(self._gateway)
         elif self._gateway:
             self._gateway.stop()
+
+    def _prove_sandbox(self) -> None:
+        failed = next((check for check in checks() if not check.ok), None)
+        if failed is not None:
+            cause = f"the sandbox does not work here: {failed.name}: {failed.detail}. {failed.remedy or ''}".strip()
+            self._stop = Stop(kind="preflight", cause=cause)
+            raise SweepFailed(cause)
 
     def _prove_gateway(self, gateway: RunningGateway) -> None:
         try:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_wfbench.matrix.load import LoadedTask
-from pytest_wfbench.matrix.problems import Problem
+from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
 from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
+from pytest_wfbench.sandbox.preflight import checks
 from pytest_wfbench.sandbox.spec import Sandbox
 from pytest_wfbench.workspace.program import ProgramFailed
 from pytest_wfbench.workspace.repository import RepositoryProblem, resolve
 from pytest_wfbench.workspace.template import Template, TemplateUnproven, make_template
 
 Key = tuple[Path, str | None, tuple[str, ...], tuple[Path, ...]]
+
+
+class _Fault(NamedTuple):
+    message: str
+    remedy: str
 
 
 def snapshot(tasks: Sequence[LoadedTask]) -> tuple[dict[str, Template], list[Problem]]:
@@ -31,7 +38,7 @@ def snapshot(tasks: Sequence[LoadedTask]) -> tuple[dict[str, Template], list[Pro
     except BubblewrapMissing as error:
         message, _, remedy = str(error).partition(": ")
         return {}, [Problem("sandbox", 0, "", "", message, remedy[:1].upper() + remedy[1:])]
-    made: dict[Key, Template | str] = {}
+    made: dict[Key, Template | _Fault] = {}
     templates: dict[str, Template] = {}
     problems: list[Problem] = []
     for loaded in needing:
@@ -42,8 +49,7 @@ def snapshot(tasks: Sequence[LoadedTask]) -> tuple[dict[str, Template], list[Pro
         if isinstance(template, Template):
             templates[loaded.task.id] = template
         else:
-            message, _, remedy = template.rpartition(": ")
-            problems.append(loaded.problem("repo", message or template, remedy[:1].upper() + remedy[1:]))
+            problems.append(loaded.problem("repo", template.message, template.remedy))
     return templates, problems
 
 
@@ -57,12 +63,27 @@ def _key(loaded: LoadedTask) -> Key:
     return repository, loaded.task.ref, loaded.task.private, own
 
 
-def _make(key: Key, sandbox: Sandbox) -> Template | str:
+def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
     repository, ref, private, own = key
     identity = choose_identity()
     hidden = (*private, *(str(path.relative_to(repository)) for path in own))
     try:
         source = resolve(repository, ref, own)
         return make_template(source, hidden, cache_directory(identity), sandbox, identity)
-    except (RepositoryProblem, TemplateUnproven, ProgramFailed) as error:
-        return str(error)
+    except RepositoryProblem as error:
+        message, _, remedy = str(error).replace(str(repository), shown_path(repository)).rpartition(": ")
+        return _Fault(message, remedy[:1].upper() + remedy[1:])
+    except TemplateUnproven as error:
+        return _Fault(f"no clean snapshot of it can be made: {error}", "Report this with the repository's layout")
+    except ProgramFailed as error:
+        return _broken_sandbox(str(error))
+
+
+def _broken_sandbox(message: str) -> _Fault:
+    """Say what the machine lacks, if it lacks something, rather than how it failed."""
+    failed = next((check for check in checks() if not check.ok), None)
+    if failed is None:
+        return _Fault(f"its snapshot failed: {message}", "Run `wfbench doctor`")
+    return _Fault(
+        f"the sandbox does not work here: {failed.name}: {failed.detail}", failed.remedy or "Run `wfbench doctor`"
+    )

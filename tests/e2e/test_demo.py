@@ -45,7 +45,7 @@ class TestDemo:
         assert Counter(row.outcome for row in demo.rows).keys() <= {"pass", "miss"}
         assert len({row.cell_id for row in demo.rows}) == len(demo.rows) == 45
         promotion = json.loads((demo.results / "promotion.json").read_text())
-        assert promotion["decision"] in ("promote", "keep", "reject", "inconclusive")
+        assert promotion["decision"] == "promote"
         for decision in promotion["decisions"]:
             assert all(reason[0].isupper() and reason.endswith(".") for reason in decision["reasons"])
         assert (demo.results / "comment.md").read_text().startswith("<!-- pytest-wfbench key=")
