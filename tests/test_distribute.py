@@ -34,6 +34,11 @@ def stuck_cell(suite: Suite, process: subprocess.Popen[bytes], rows: int) -> lis
     return found
 
 
+def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The xdist workers of a sweep; none without."""
+    return [one for one in psutil.Process(process.pid).children() if runs(one, "sys.stdin.readline")]
+
+
 def mounts() -> set[str]:
     """What is mounted on this machine by a harness."""
     return {line for line in Path("/proc/self/mounts").read_text().splitlines() if "wfb" in line}
@@ -45,8 +50,9 @@ class TestWorkerCrash:
         process = suite.start("-n", "2", "--wfbench-runs=2", agent="stuck.sh")
         for number in (1, 2):
             everything = stuck_cell(suite, process, number)
-            workers = [one for one in psutil.Process(process.pid).children() if runs(one, "-c")]
-            (victim, *_) = [w for w in workers if any(runs(one, STUCK) for one in w.children(recursive=True))]
+            (victim, *_) = [
+                w for w in workers_of(process) if any(runs(one, STUCK) for one in w.children(recursive=True))
+            ]
             asleep = [one for one in everything if runs(one, STUCK) and victim in one.parents()]
             victim.kill()
             until(lambda: not living(asleep), 5, "the end of the killed worker's sandbox")  # noqa: B023
@@ -67,16 +73,21 @@ class TestInterrupt:
     @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "workers"])
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
     def test_interrupted(self, suite: Suite, number: signal.Signals, workers: tuple[str, ...]) -> None:
-        """Ctrl-C and SIGTERM keep the finished rows, write the partial report, leave nothing, and exit 2 in 15 s."""
+        """Ctrl-C and SIGTERM keep the finished rows, write the partial report, leave nothing, and exit 2 in 15 s.
+
+        So it is also where workers do not answer any more: those of a SIGTERM are suspended.
+        """
         before = mounts()
         process = suite.start(*workers, agent="stuck.sh")
         everything = stuck_cell(suite, process, 1)
         if number is signal.SIGINT:
             os.killpg(process.pid, number)
         else:
+            for worker in workers_of(process):
+                worker.suspend()
             process.send_signal(number)
         began = time.monotonic()
-        assert process.wait(30) == 2, suite.output()
+        assert process.wait(40) == 2, suite.output()
         assert time.monotonic() - began < 15
         until(lambda: not living(everything), 5, f"the end of {everything}")
         assert [(row["task"], row["outcome"]) for row in suite.rows()] == [("finish", "pass")]
