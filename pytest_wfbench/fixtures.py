@@ -15,7 +15,7 @@ from pytest_wfbench.scoring.oracle import Oracle
 from pytest_wfbench.stash import OPENING, SWEEP
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext, bounds_of
 from pytest_wfbench.sweep.rooms import connect_gateway, open_cell_workspace, open_sandbox, sandbox_owner
-from pytest_wfbench.workspace.overlay import OverlayWorkspace
+from pytest_wfbench.workspace.overlay import Workspace
 
 
 @pytest.fixture(scope="session")
@@ -53,8 +53,8 @@ def agent(cell: Cell, wfbench_sweep: SweepContext) -> BoundAgent:
 @pytest.fixture
 def workspace(
     request: pytest.FixtureRequest, cell: Cell, sandbox: Sandbox, wfbench_sweep: SweepContext
-) -> Iterator[OverlayWorkspace]:
-    """The cell's private clone: the task's start state under an upper layer of its own. Removed afterwards."""
+) -> Iterator[Workspace]:
+    """The cell's private clone of the task's start state. Removed afterwards."""
     began = time.monotonic()
     opened = open_cell_workspace(cell, sandbox, wfbench_sweep)
     request.node.stash[OPENING] = time.monotonic() - began

@@ -16,13 +16,13 @@ from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.evidence.row import Row, Timings
 from pytest_wfbench.gateway.api import GatewayLost
 from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.sandbox.spec import Finished, SandboxName
 from pytest_wfbench.scoring.oracle import OracleResult
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext
 from pytest_wfbench.usage.cell import CellUsage, cell_usage
 from pytest_wfbench.workspace.churn import Change
-from pytest_wfbench.workspace.overlay import OverlayWorkspace
-from pytest_wfbench.workspace.shelf import CleanupFailed
+from pytest_wfbench.workspace.overlay import Workspace
 
 KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (GatewayLost, "gateway-lost"),
@@ -41,7 +41,7 @@ class CellRecord:
     change: Change
     verify: Finished | None
     oracle: OracleResult | None
-    workspace: OverlayWorkspace
+    workspace: Workspace
     opening: float
     sandbox: SandboxName
     started_at: datetime

@@ -15,12 +15,12 @@ from pytest_wfbench.sandbox.spec import Command, Finished, Sandbox
 from pytest_wfbench.scoring.oracle import Oracle
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext, bounds_of
 from pytest_wfbench.workspace.churn import changed
-from pytest_wfbench.workspace.overlay import OverlayWorkspace
+from pytest_wfbench.workspace.overlay import Workspace
 
 
 def run_cell(
     cell: Cell,
-    workspace: OverlayWorkspace,
+    workspace: Workspace,
     sandbox: Sandbox,
     gateway: GatewayClient,
     agent: BoundAgent,
@@ -59,7 +59,7 @@ def run_cell(
     return build_row(record, sweep)
 
 
-def run_verify(cell: Cell, workspace: OverlayWorkspace, sandbox: Sandbox) -> Finished:
+def run_verify(cell: Cell, workspace: Workspace, sandbox: Sandbox) -> Finished:
     """Run the task's visible check over a throw-away copy of what the agent left."""
     return sandbox.run(
         Command(

@@ -13,11 +13,11 @@ from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.gateway.api import Door, Event, GatewayClient, OpenRequest, SessionUsage
 from pytest_wfbench.matrix.arms import SessionSpec
 from pytest_wfbench.matrix.cells import Cell
-from pytest_wfbench.sandbox.spec import GATEWAY_PORT, HOME, STREAM, Command, Data, Finished, Sandbox
+from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Command, Data, Finished, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
 from pytest_wfbench.workspace.churn import changed
-from pytest_wfbench.workspace.overlay import OverlayWorkspace
+from pytest_wfbench.workspace.overlay import Workspace
 
 KEY_SLACK = 60.0
 CAUSE_CLIP = 300
@@ -49,7 +49,7 @@ class SessionRunner:
     """Runs the sessions of one cell in their order, and stops at the first that is at fault."""
 
     cell: Cell
-    workspace: OverlayWorkspace
+    workspace: Workspace
     sandbox: Sandbox
     gateway: GatewayClient
     agent: BoundAgent
@@ -98,7 +98,7 @@ class SessionRunner:
             model=self.cell.subject.model,
             session_id=str(uuid.uuid4()),
             timeout=timeout,
-            base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if door else None,
+            base_url=GATEWAY_URL if door else None,
             key=door.key if door else None,
             skill=spec.skill,
             deny=self.cell.arm.tools.deny,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.report.escape import cell, one_line
+from pytest_wfbench.report.health import UNSANDBOXED
 from pytest_wfbench.report.prose import spent_dollars, spent_tokens
 from pytest_wfbench.report.savings import references
 from pytest_wfbench.report.summary import Failure, Report
@@ -51,7 +52,7 @@ def render_comment(report: Report, key: str | None = None, limit: int = COMMENT_
     updated in place; without it the CI workflow's name does.
     """
     lines = comment_lines(report)
-    head = "\n".join((marker(report.sweep, key), headline(report), ""))
+    head = "\n".join((marker(report.sweep, key), headline(report), *_boundary(report), ""))
     for table in LADDER:
         text = "\n".join((head, _one_line(report), *_banner(report), "", *table(lines), "", _footer(report), ""))
         if len(text.encode()) <= limit:
@@ -83,6 +84,11 @@ def headline(report: Report) -> str:
     sha = f" · {cell(head, 12)}" if head else ""
     rate = f"{verdict.counts.passed}/{verdict.counts.graded}"
     return f"### {verdict.word} {verdict.glyph} Smoke eval — {rate} pass{sha}"
+
+
+def _boundary(report: Report) -> tuple[str, ...]:
+    """What must be said however little room there is."""
+    return ("", f"> ⚠️ {UNSANDBOXED}") if report.sweep.sandbox == "host" else ()
 
 
 def _one_line(report: Report) -> str:

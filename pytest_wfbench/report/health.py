@@ -10,6 +10,8 @@ from pytest_wfbench.evidence.store import Rows
 from pytest_wfbench.matrix.subject import REPLAY
 from pytest_wfbench.report.words import plural
 
+UNSANDBOXED = "There was no sandbox: agents could see and change the host. These rows are not promotable."
+
 
 def health(rows: Rows, sweep: Sweep) -> tuple[str, ...]:
     """Return what a reader should know about the evidence, worst first."""
@@ -30,7 +32,7 @@ def _whole(rows: Rows, sweep: Sweep) -> Iterator[str]:
 
 def _sandboxed(rows: Rows, sweep: Sweep) -> Iterator[str]:
     if sweep.sandbox == "host":
-        yield "There was no sandbox: agents could see and change the host. These rows are not promotable."
+        yield UNSANDBOXED
 
 
 def _scripted(rows: Rows, sweep: Sweep) -> Iterator[str]:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import platformdirs
 
+from pytest_wfbench.sandbox.spec import SandboxName
+
 UNPRIVILEGED = 64321
 SOCKET_PATH_LIMIT = 107
 NAME = "pytest-wfbench"
@@ -62,6 +64,15 @@ def cache_directory(identity: Identity) -> Path:
         path = Path(platformdirs.user_cache_dir(NAME))
     path.mkdir(parents=True, exist_ok=True, mode=_outer_mode(identity))
     return path
+
+
+def shelves(identity: Identity, sandbox: SandboxName) -> Path:
+    """Return the directory for templates and start states, which outlive a sweep.
+
+    The host's are kept apart: whatever ran there without a boundary could have written to them.
+    """
+    cache = cache_directory(identity)
+    return cache if sandbox == "bwrap" else private_directory(cache, sandbox, identity)
 
 
 def private_directory(parent: Path, name: str, identity: Identity) -> Path:

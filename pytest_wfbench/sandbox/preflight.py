@@ -7,15 +7,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap, make_bubblewrap
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
-from pytest_wfbench.sandbox.spec import GATEWAY_PORT, Command, Finished, Mount, Overlay, Tmpfs
+from pytest_wfbench.sandbox.spec import GATEWAY_PORT, Command, Finished, Mount, Overlay, Sandbox, SandboxName, Tmpfs
 
 _HOST = "or use --wfbench-sandbox=host, which is no boundary"
+_OVERLAYS = "overlays"
 _TIMEOUT = 20.0
 
 
@@ -40,6 +42,23 @@ def checks(identity: Identity | None = None) -> tuple[Check, ...]:
     if not isolated.ok:
         return (found, isolated)
     return (found, isolated, _overlays(sandbox), _relay(sandbox), _limits())
+
+
+def obstacle(name: SandboxName) -> Check | None:
+    """Return the first check that fails and keeps cells from running; for want of overlays they run over copies."""
+    if name == "host":
+        return None
+    return next((check for check in checks() if not check.ok and check.name != _OVERLAYS), None)
+
+
+def mounts_overlays(sandbox: Sandbox, directory: Path) -> bool:
+    """Whether a sandbox can mount overlays of what lies in a directory; bubblewrap tries it, once for a process."""
+    return _tried(sandbox, directory) if isinstance(sandbox, Bubblewrap) else sandbox.name == "bwrap"
+
+
+@cache
+def _tried(sandbox: Bubblewrap, directory: Path) -> bool:
+    return _overlays(sandbox, directory).ok
 
 
 def _namespaces(sandbox: Bubblewrap) -> Check:
@@ -67,9 +86,9 @@ def namespace_remedy(message: str, binary: Path) -> str:
     )
 
 
-def _overlays(sandbox: Bubblewrap) -> Check:
+def _overlays(sandbox: Bubblewrap, directory: Path | None = None) -> Check:
     """A changed file and a directory that replaced another must be seen through the merged and the throw-away mount."""
-    with TemporaryDirectory(prefix="wfb-") as name:
+    with TemporaryDirectory(prefix="wfb-", dir=directory) as name:
         parent = sandbox.identity.own(Path(name))
         low, upper, work, old = (parent / part for part in ("low", "upper", "work", "low/old"))
         for path in (low, upper, work, old):
@@ -85,8 +104,8 @@ def _overlays(sandbox: Bubblewrap) -> Check:
             ended = _shell(sandbox, script, mount)
             if not ended.ok:
                 remedy = "use Linux 5.11 or newer, with the cache (WFBENCH_CACHE_DIR) on ext4, xfs, btrfs or tmpfs"
-                return Check("overlays", False, f"{mount.mode}: {_last_line(ended)}", remedy)
-    return Check("overlays", True, "writable, merged and throw-away mounts work")
+                return Check(_OVERLAYS, False, f"{mount.mode}: {_last_line(ended)}", remedy)
+    return Check(_OVERLAYS, True, "writable, merged and throw-away mounts work")
 
 
 def _relay(sandbox: Bubblewrap) -> Check:

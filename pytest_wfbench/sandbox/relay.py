@@ -80,20 +80,17 @@ class _Side:
 
 
 class _Relay:
-    """Forwards every connection to ``127.0.0.1:port`` to the gateway's socket, bytes and half-closes alike."""
+    """Forwards every connection to a listening socket to the gateway's socket, bytes and half-closes alike."""
 
-    def __init__(self, poll: select.epoll, gateway: str, port: int) -> None:
+    def __init__(self, poll: select.epoll, gateway: str, listener: Socket) -> None:
         import socket
 
         self._socket = socket
         self._poll = poll
         self._gateway = gateway
         self._sides: dict[int, _Side] = {}
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._listener.bind(("127.0.0.1", port))
-        self._listener.listen(512)
-        poll.register(self._listener, select.EPOLLIN)
+        self._listener = listener
+        poll.register(listener, select.EPOLLIN)
 
     def handle(self, descriptor: int, events: int) -> None:
         if descriptor == self._listener.fileno():
@@ -160,8 +157,22 @@ class _Relay:
             one.channel.close()
 
 
-def main(order: Order) -> int:
-    """Listen, run the command, forward and reap until it ended, and return its status (128 + n for signal n)."""
+def listen(port: int) -> Socket:
+    """Return a socket that listens on ``127.0.0.1``, on a free port if it is 0."""
+    import socket
+
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(512)
+    return listener
+
+
+def main(order: Order, listener: Socket | None = None) -> int:
+    """Listen, run the command, forward and reap until it ended, and return its status (128 + n for signal n).
+
+    ``listener`` is a socket that listens already; else one is made on ``order.port`` where there is a gateway.
+    """
     _hide()
     for descriptor in (order.control, order.report):
         os.set_inheritable(descriptor, False)
@@ -174,7 +185,7 @@ def main(order: Order) -> int:
     poll.register(wake, select.EPOLLIN)
     poll.register(order.control, select.EPOLLIN)
     try:
-        relay = _Relay(poll, order.gateway, order.port) if order.gateway else None
+        relay = _Relay(poll, order.gateway, listener or listen(order.port)) if order.gateway else None
         child = _start(order)
     except OSError as error:
         os.write(order.report, f"fail {error}\n".encode())

@@ -13,6 +13,7 @@ STREAM = 64 * 1024 * 1024
 WORKSPACE = "/workspace"
 HOME = "/home/agent"
 GATEWAY_PORT = 4000
+GATEWAY_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
 
 SandboxName = Literal["bwrap", "host"]
 
@@ -73,8 +74,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Command:
-    """One command for a sandbox.
+    """One command for a sandbox, in the sandbox's own names: mount targets and ``GATEWAY_URL``.
 
+    A sandbox without namespaces puts real ones in their place: targets at the start of a word of ``argv`` (but for the
+    text after ``-c``) or of a value of ``env``, and in ``cwd``; the URL anywhere in these and in files in ``HOME``.
     ``env`` is added to the pinned allowlist (it may override PATH and HOME). ``gateway`` is the unix socket of the
     session's door: only with it does a relay listen on ``127.0.0.1:GATEWAY_PORT`` of the sandbox. ``timeout`` is in
     seconds. ``stdout_limit`` bounds what is kept of standard output: the head if ``keep`` is ``whole`` (more than the

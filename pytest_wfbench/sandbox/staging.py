@@ -29,6 +29,30 @@ shift
 exec "$@"
 """
 
+# Every closed directory is covered by an empty one, in which only what is needed is mounted again where it was.
+_UNCOVER = """set -e
+stage=$1; shift
+mount -t tmpfs -o mode=0711 stage "$stage"
+n=0
+while [ "$1" != -- ]; do
+  if [ -d "$1" ]; then mkdir "$stage/$n"; else : > "$stage/$n"; fi
+  mount --rbind "$1" "$stage/$n"
+  n=$((n + 1)); shift
+done
+shift
+while [ "$1" != -- ]; do mount -t tmpfs -o mode=0711 cover "$1"; shift; done
+shift
+n=0
+while [ "$1" != -- ]; do
+  mkdir -p "${1%/*}"
+  if [ -d "$stage/$n" ]; then mkdir "$1"; else : > "$1"; fi
+  mount --rbind "$stage/$n" "$1"
+  n=$((n + 1)); shift
+done
+shift
+exec "$@"
+"""
+
 
 @dataclass(frozen=True)
 class Staging:
@@ -48,10 +72,29 @@ class Staging:
         """Return what stands before a command line to run it where the units are mounted, under the identity."""
         if not self.units:
             return ()
-        STAGE.mkdir(parents=True, exist_ok=True, mode=0o711)
-        change = (f"--reuid={identity.uid}", f"--regid={identity.gid}", "--clear-groups", "--inh-caps=-all")
-        private = ("unshare", "--mount", "--propagation", "private", "--", "sh", "-c", _SCRIPT, "sh", str(STAGE))
-        return (*private, *map(str, self.units), "--", "setpriv", *change, "--pdeathsig", "KILL", "--")
+        return (*_private(_SCRIPT), *map(str, self.units), "--", *_changed(identity))
+
+    def launch_in_place(self, identity: Identity) -> tuple[str, ...]:
+        """Return the same for a command line that knows nothing of ``place``: every path is found where it is."""
+        if not self.units:
+            return ()
+        units = tuple(map(str, self.units))
+        covers = sorted({str(_outermost_closed(unit, identity)) for unit in self.units})
+        return (*_private(_UNCOVER), *units, "--", *covers, "--", *units, "--", *_changed(identity))
+
+
+def _private(script: str) -> tuple[str, ...]:
+    STAGE.mkdir(parents=True, exist_ok=True, mode=0o711)
+    return ("unshare", "--mount", "--propagation", "private", "--", "sh", "-c", script, "sh", str(STAGE))
+
+
+def _changed(identity: Identity) -> tuple[str, ...]:
+    change = (f"--reuid={identity.uid}", f"--regid={identity.gid}", "--clear-groups", "--inh-caps=-all")
+    return ("setpriv", *change, "--pdeathsig", "KILL", "--")
+
+
+def _outermost_closed(unit: Path, identity: Identity) -> Path:
+    return next(parent for parent in reversed(unit.parents) if not _traversable(parent, identity))
 
 
 def plan_staging(paths: Iterable[Path], identity: Identity) -> Staging:

@@ -16,7 +16,7 @@ from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
-from pytest_wfbench.sandbox.preflight import checks
+from pytest_wfbench.sandbox.preflight import obstacle
 from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
 from pytest_wfbench.sweep.gateway import launch_gateway
 from pytest_wfbench.sweep.head import head_commit
@@ -95,7 +95,7 @@ class LiveSweep:
             self._gateway.stop()
 
     def _prove_sandbox(self) -> None:
-        failed = next((check for check in checks() if not check.ok), None)
+        failed = obstacle("host" if self.context.plan.options.sandbox == "host" else "bwrap")
         if failed is not None:
             cause = f"the sandbox does not work here: {failed.name}: {failed.detail}. {failed.remedy or ''}".strip()
             self._stop = Stop(kind="preflight", cause=cause)

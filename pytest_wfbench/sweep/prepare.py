@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -61,6 +62,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         InvalidCases: with every fault of all of it.
     """
     found = Findings()
+    found.add(_sandbox_problems(options, os.environ))
+    found.settle()
     tasks = found.take(_tasks(files))
     files = [file for file in files if any(loaded.file == file for loaded in tasks)] or files
     overlay = found.take(_overlay(options, directory))
@@ -68,7 +71,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     subjects = found.take(read_subjects(files, options))
     cassettes = found.take(find_cassettes(files, directory, subjects))
     runtimes = found.take(find_runtimes(subjects, directory, probe))
-    templates = found.take(snapshot(tasks))
+    templates = found.take(snapshot(tasks, "host" if options.sandbox == "host" else "bwrap"))
     scripts = found.take(load_scripts(cassettes))
     for task in tasks:
         if task.task.id in templates:
@@ -76,7 +79,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     found.add(key_problems(subjects))
     found.add(_price_problems(options, directory))
     found.add(_proof_problems(tasks))
-    found.add(_unsupported(tasks, options))
+    found.add(_unsupported(tasks))
     found.add(_same_as_base(overlay, templates))
     found.settle()
     plan = Plan(
@@ -166,10 +169,15 @@ def _proof_problems(tasks: Sequence[LoadedTask]) -> Iterator[Problem]:
             yield loaded.problem("oracle", "the oracle changed since it was proven", "Run `wfbench check` again")
 
 
-def _unsupported(tasks: Sequence[LoadedTask], options: Options) -> Iterator[Problem]:
+def _sandbox_problems(options: Options, environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Without a boundary agents see and change the machine: never where nobody looks on, and secrets are at hand."""
+    if options.sandbox == "host" and environ.get("CI"):
+        message = "host is no boundary, so it is refused where CI is set"
+        yield Problem("--wfbench-sandbox", 0, "", "", message, "Leave the option out: see `wfbench doctor`")
+
+
+def _unsupported(tasks: Sequence[LoadedTask]) -> Iterator[Problem]:
     """What reads well but would be passed over in silence is refused."""
-    if options.sandbox == "host":
-        yield Problem("--wfbench-sandbox", 0, "", "", "cells cannot be run on the host yet", "Leave the option out")
     for loaded in tasks:
         task = loaded.task
         if task.kind != "implementation":

@@ -5,17 +5,19 @@ from __future__ import annotations
 from pytest_wfbench.gateway.api import GatewayClient
 from pytest_wfbench.gateway.client import Gateway
 from pytest_wfbench.matrix.cells import Cell
-from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
-from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
+from pytest_wfbench.sandbox.choice import make_sandbox
+from pytest_wfbench.sandbox.identity import choose_identity, shelves
+from pytest_wfbench.sandbox.preflight import mounts_overlays
 from pytest_wfbench.sandbox.spec import Sandbox
 from pytest_wfbench.sweep.context import SweepContext, bounds_of
-from pytest_wfbench.workspace.overlay import OverlayWorkspace, open_workspace
+from pytest_wfbench.workspace.copies import open_copy
+from pytest_wfbench.workspace.overlay import Workspace, open_workspace
 from pytest_wfbench.workspace.startstate import make_start
 
 
 def open_sandbox(sweep: SweepContext) -> Sandbox:
     """Return the sandbox the sweep asked for. Raises BubblewrapMissing."""
-    return make_bubblewrap()
+    return make_sandbox(sweep.plan.options.sandbox)
 
 
 def connect_gateway(sweep: SweepContext) -> GatewayClient | None:
@@ -29,13 +31,17 @@ def sandbox_owner() -> tuple[int, int]:
     return identity.uid, identity.gid
 
 
-def open_cell_workspace(cell: Cell, sandbox: Sandbox, sweep: SweepContext) -> OverlayWorkspace:
+def open_cell_workspace(cell: Cell, sandbox: Sandbox, sweep: SweepContext) -> Workspace:
     """Return a cell's workspace over the start state of its task and arm, which the runs of an arm share.
+
+    It is a copy where the sandbox cannot mount overlays.
 
     Raises:
         SetupFailed: when the task's ``setup`` fails.
+        CopyFailed: when it cannot be copied.
     """
     identity = choose_identity()
+    copies = not mounts_overlays(sandbox, sweep.seat.scratch)
     start = make_start(
         sweep.plan.templates[cell.task.id],
         setup=cell.task.setup,
@@ -44,6 +50,7 @@ def open_cell_workspace(cell: Cell, sandbox: Sandbox, sweep: SweepContext) -> Ov
         bounds=bounds_of(cell.task.limits),
         sandbox=sandbox,
         identity=identity,
-        cache=cache_directory(identity),
+        cache=shelves(identity, sandbox.name),
+        copies=copies,
     )
-    return open_workspace(start, sweep.seat.scratch, identity)
+    return (open_copy if copies else open_workspace)(start, sweep.seat.scratch, identity)

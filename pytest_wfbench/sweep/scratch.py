@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_wfbench.sandbox.identity import Identity, cache_directory, private_directory
-from pytest_wfbench.workspace.shelf import remove_tree
+from pytest_wfbench.sandbox.removal import remove_tree
 
 CELLS = "cells"
 

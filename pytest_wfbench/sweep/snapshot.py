@@ -9,10 +9,10 @@ from typing import NamedTuple
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
-from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
-from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
-from pytest_wfbench.sandbox.preflight import checks
-from pytest_wfbench.sandbox.spec import Sandbox
+from pytest_wfbench.sandbox.choice import make_sandbox
+from pytest_wfbench.sandbox.identity import choose_identity, shelves
+from pytest_wfbench.sandbox.preflight import obstacle
+from pytest_wfbench.sandbox.spec import Sandbox, SandboxName
 from pytest_wfbench.workspace.program import ProgramFailed
 from pytest_wfbench.workspace.repository import RepositoryProblem, resolve
 from pytest_wfbench.workspace.template import Template, TemplateUnproven, make_template
@@ -25,16 +25,17 @@ class _Fault(NamedTuple):
     remedy: str
 
 
-def snapshot(tasks: Sequence[LoadedTask]) -> tuple[dict[str, Template], list[Problem]]:
-    """Return the template of each task by id; tasks with the same repository, ref and private paths share one.
+def snapshot(tasks: Sequence[LoadedTask], name: SandboxName = "bwrap") -> tuple[dict[str, Template], list[Problem]]:
+    """Return the template of each task by id, made in the sandbox ``name``.
 
+    Tasks with the same repository, ref and private paths share one.
     The case file's own directory and the oracle root are never part of a snapshot.
     """
     needing = [loaded for loaded in tasks if loaded.repository is not None]
     if not needing:
         return {}, []
     try:
-        sandbox = make_bubblewrap()
+        sandbox = make_sandbox(name)
     except BubblewrapMissing as error:
         message, _, remedy = str(error).partition(": ")
         return {}, [Problem("sandbox", 0, "", "", message, remedy[:1].upper() + remedy[1:])]
@@ -69,19 +70,19 @@ def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
     hidden = (*private, *(str(path.relative_to(repository)) for path in own))
     try:
         source = resolve(repository, ref, own)
-        return make_template(source, hidden, cache_directory(identity), sandbox, identity)
+        return make_template(source, hidden, shelves(identity, sandbox.name), sandbox, identity)
     except RepositoryProblem as error:
         message, _, remedy = str(error).replace(str(repository), shown_path(repository)).rpartition(": ")
         return _Fault(message, remedy[:1].upper() + remedy[1:])
     except TemplateUnproven as error:
         return _Fault(f"no clean snapshot of it can be made: {error}", "Report this with the repository's layout")
     except ProgramFailed as error:
-        return _broken_sandbox(str(error))
+        return _broken_sandbox(sandbox.name, str(error))
 
 
-def _broken_sandbox(message: str) -> _Fault:
+def _broken_sandbox(name: SandboxName, message: str) -> _Fault:
     """Say what the machine lacks, if it lacks something, rather than how it failed."""
-    failed = next((check for check in checks() if not check.ok), None)
+    failed = obstacle(name)
     if failed is None:
         return _Fault(f"its snapshot failed: {message}", "Run `wfbench doctor`")
     return _Fault(

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from pytest_wfbench.digests import digest_bytes
 from pytest_wfbench.evidence.row import Churn
-from pytest_wfbench.sandbox.spec import WORKSPACE, Overlay, Sandbox
-from pytest_wfbench.workspace.inside import Answer, Inquiry, Part
-from pytest_wfbench.workspace.overlay import SKILL_ROOTS, OverlayWorkspace
+from pytest_wfbench.sandbox.spec import Overlay, Sandbox
+from pytest_wfbench.workspace.inside import Answer, Inquiry
+from pytest_wfbench.workspace.overlay import SKILL_ROOTS, Workspace
 from pytest_wfbench.workspace.program import run_inside
 
 PATCH_LIMIT = 300_000
@@ -44,7 +44,7 @@ class Change:
         return self.churn.files > 0
 
 
-def changed(workspace: OverlayWorkspace, sandbox: Sandbox, plans: Iterable[str] = (), timeout: float = 300.0) -> Change:
+def changed(workspace: Workspace, sandbox: Sandbox, plans: Iterable[str] = (), timeout: float = 300.0) -> Change:
     """Say what the cell changed so far, by one run of a sandbox without network.
 
     Args:
@@ -54,17 +54,16 @@ def changed(workspace: OverlayWorkspace, sandbox: Sandbox, plans: Iterable[str] 
         ProgramFailed: when it cannot be computed.
     """
     start = Overlay(workspace.start.layers, _START, "ro")
-    parts = [Part(part.prefix.encode(), f"{_RAW}/{number}") for number, part in enumerate(workspace.parts)]
     inquiry = Inquiry(
         commit=workspace.start.start_commit,
-        objects=f"{_START}/.git/objects",
-        merged=WORKSPACE,
-        parts=tuple(parts),
+        prefixes=tuple(prefix.encode() for prefix in workspace.prefixes),
+        since=workspace.since,
         excluded=tuple(pattern(glob) for glob in (*plans, *SKILL_ROOTS)),
         patch_limit=PATCH_LIMIT,
     )
     mounts = (*workspace.merged_mounts(), *workspace.raw_mounts(_RAW), start)
-    return _change(Answer(*run_inside(sandbox, "inside", "answer", inquiry.plain(), mounts, timeout)))
+    found = run_inside(sandbox, "inside", "answer", tuple(inquiry), mounts, timeout, places=(_START, _RAW))
+    return _change(Answer(*found))
 
 
 def _change(found: Answer) -> Change:

@@ -5,7 +5,7 @@ git is run on directories of the harness's own; the workspace's ``.git`` is read
 """
 
 # pathlib knows no paths of bytes, and its import costs each sandbox milliseconds.
-# ruff: noqa: PTH103, PTH108, PTH115, PTH118, PTH120, PTH208
+# ruff: noqa: PTH103, PTH108, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import json
 import marshal
 import os
 import re
-import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,40 +25,33 @@ from pytest_wfbench.workspace.fastimport import (
     PINNED,
     bare_directory,
     commit_header,
-    deletion,
-    inline_entry,
 )
+from pytest_wfbench.workspace.traces import changed_entries, compared_entries
 
-LARGE_FILE = 32 << 20
-LARGE_TREE = 512 << 20
 LISTED = 10_000
-_OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
 _GIT = ("git", "-c", "core.logAllRefUpdates=false", "-c", "core.quotePath=false")
 
 
-class Part(NamedTuple):
-    """One upper directory: where its layer lies raw, and the path in the workspace that it belongs to."""
-
-    prefix: bytes
-    upper: str
-
-
 class Inquiry(NamedTuple):
-    """What is asked: the start commit, where the merged tree lies, its uppers, and what is left out of the patch.
+    """What is asked of the workspace, which is the working directory: its start commit, and what is left out.
 
-    ``objects`` is the start state's object directory; ``excluded`` are regular expressions over whole paths.
+    ``prefixes`` are the paths that have an upper of their own, in the order in which these are numbered; ``since`` is
+    none then. Else everything is compared with the start state, and what was touched at or after ``since`` (nanoseconds
+    of the file system's clock) is looked at in any case. ``excluded`` are regular expressions over whole paths.
     """
 
     commit: str
-    objects: str
-    merged: str
-    parts: tuple[Part, ...]
-    excluded: tuple[bytes, ...]
-    patch_limit: int
+    prefixes: tuple[bytes, ...]
+    since: int | None
+    excluded: tuple[bytes, ...] = ()
+    patch_limit: int = 0
 
-    def plain(self) -> tuple[object, ...]:
-        """Return it as ``marshal`` takes it."""
-        return (self.commit, self.objects, self.merged, tuple(map(tuple, self.parts)), self.excluded, self.patch_limit)
+
+class Places(NamedTuple):
+    """Where the start state and, numbered, the raw uppers lie."""
+
+    start: str
+    raw: str
 
 
 class FileChange(NamedTuple):
@@ -90,77 +82,12 @@ class Answer(NamedTuple):
     head: str | None
 
 
-def changed_entries(merged: bytes, part: Part) -> Iterator[bytes]:
-    """Say what an upper changes, in ``fast-import``'s words.
-
-    The raw upper only says *which* paths to look at; what is there is read through the merged mount. A directory is
-    descended into where the upper has it, and what it hides below is removed first where it is opaque.
-    """
-    budget = LARGE_TREE
-    waiting = [b""]
-    while waiting:
-        directory = waiting.pop()
-        for name in sorted(_names(os.path.join(os.fsencode(part.upper), directory))):
-            if name == b".git":
-                continue
-            relative = os.path.join(directory, name)
-            raw = os.path.join(os.fsencode(part.upper), relative)
-            path = os.path.join(part.prefix, relative)
-            if stat.S_ISDIR(os.lstat(raw).st_mode):
-                if _is_opaque(raw):
-                    yield deletion(path)
-                waiting.append(relative)
-            else:
-                entry = _current(merged, path, budget)
-                budget -= len(entry)
-                yield entry
-
-
-def _names(directory: bytes) -> list[bytes]:
-    try:
-        return os.listdir(directory)
-    except PermissionError:
-        return []
-
-
-def _is_opaque(directory: bytes) -> bool:
-    for name in _OPAQUE:
-        try:
-            if os.getxattr(directory, name, follow_symlinks=False) in (b"y", b"x"):
-                return True
-        except OSError:
-            continue
-    return False
-
-
-def _current(merged: bytes, path: bytes, budget: int) -> bytes:
-    """Return what a path holds now; pipes, sockets and devices are nothing to git."""
-    place = os.path.join(merged, path)
-    try:
-        status = os.lstat(place)
-    except OSError:
-        return deletion(path)
-    if stat.S_ISLNK(status.st_mode):
-        return inline_entry(path, 0o120000, os.readlink(place))
-    if not stat.S_ISREG(status.st_mode):
-        return deletion(path)
-    mode = 0o100755 if status.st_mode & stat.S_IXUSR else 0o100644
-    return inline_entry(path, mode, _content(place, min(budget, LARGE_FILE)))
-
-
-def _content(place: bytes, limit: int) -> bytes:
-    """Return a file's bytes, or a binary stand-in that changes with them where it is too large or unreadable."""
-    try:
-        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-            data = stream.read(limit + 1)
-            if len(data) <= limit:
-                return data
-            digest = hashlib.sha256(data)
-            while data := stream.read(1 << 20):
-                digest.update(data)
-            return b"\0large " + digest.hexdigest().encode()
-    except OSError:
-        return b"\0unreadable"
+def entries(inquiry: Inquiry, places: Places) -> Iterator[bytes]:
+    """Say what was changed, in ``fast-import``'s words."""
+    if inquiry.since is not None:
+        yield from compared_entries(os.fsencode(places.start), inquiry.since)
+    for number, prefix in enumerate(inquiry.prefixes):
+        yield from changed_entries(prefix, os.fsencode(os.path.join(places.raw, str(number))))
 
 
 def git(*arguments: str, git_dir: str, checked: bool = True) -> bytes:
@@ -172,14 +99,13 @@ def _env(git_dir: str) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "GIT_DIR": git_dir, **PINNED}
 
 
-def import_changes(git_dir: str, inquiry: Inquiry, branch: bytes, message: bytes) -> str:
-    """Commit what the uppers change onto a branch, with the start commit as parent, and return the commit's id."""
+def import_changes(git_dir: str, inquiry: Inquiry, places: Places, branch: bytes, message: bytes) -> str:
+    """Commit what was changed onto a branch, with the start commit as parent, and return the commit's id."""
     arguments = ["fast-import", "--quiet", "--force", "--done", "--depth=0"]
     with subprocess.Popen([*_GIT, *arguments], stdin=subprocess.PIPE, env=_env(git_dir)) as process:
         assert process.stdin is not None
         process.stdin.write(commit_header(branch, inquiry.commit.encode(), message))
-        for part in inquiry.parts:
-            process.stdin.writelines(changed_entries(os.fsencode(inquiry.merged), part))
+        process.stdin.writelines(entries(inquiry, places))
         process.stdin.write(b"\ndone\n")
         process.stdin.close()
     if process.returncode != 0:
@@ -221,9 +147,8 @@ def read_patch(git_dir: str, old: str, new: str, left_out: list[bytes], limit: i
     return data[:limit], len(data) > limit
 
 
-def read_head(merged: str) -> str | None:
+def read_head(base: str = ".git") -> str | None:
     """Return the commit that the workspace's HEAD names, read as text: its git is never run."""
-    base = os.path.join(merged, ".git")
     head = _small_text(os.path.join(base, "HEAD"))
     if head.startswith("ref: "):
         name = head[5:].strip()
@@ -243,10 +168,10 @@ def _small_text(path: str) -> str:
         return ""
 
 
-def answer(inquiry: Inquiry) -> Answer:
+def answer(inquiry: Inquiry, places: Places) -> Answer:
     """Compute what the workspace changed, in a git directory that is gone with the sandbox."""
-    git_dir = bare_directory("/tmp/git", inquiry.objects)
-    new = import_changes(git_dir, inquiry, b"refs/heads/cell", b"cell")
+    git_dir = bare_directory(os.path.join(os.environ["TMPDIR"], "git"), os.path.join(places.start, ".git/objects"))
+    new = import_changes(git_dir, inquiry, places, b"refs/heads/cell", b"cell")
     changes = list_changes(git_dir, inquiry.commit, new, inquiry.excluded)
     counted = [change for change in changes if not change.excluded]
     left_out = [change.path for change in changes if change.excluded]
@@ -261,26 +186,25 @@ def answer(inquiry: Inquiry) -> Answer:
         paths=tuple((os.fsdecode(change.path), change.excluded) for change in changes[:LISTED]),
         patch=binascii.b2a_base64(patch, newline=False).decode(),
         truncated=truncated,
-        head=read_head(inquiry.merged),
+        head=read_head(),
     )
 
 
-def seal(inquiry: Inquiry) -> str:
-    """Commit what the uppers change in the workspace's own git, which nobody but the harness has had in hand yet."""
-    git_dir = os.path.join(inquiry.merged, ".git")
+def seal(inquiry: Inquiry, places: Places) -> str:
+    """Commit what was changed in the workspace's own git, which nobody but the harness has had in hand yet."""
+    git_dir = ".git"
     attributes = os.path.join(git_dir, "info", "attributes")
     os.makedirs(os.path.dirname(attributes), exist_ok=True)
     with open(attributes, "wb") as stream:
         stream.write(ATTRIBUTES)
-    commit = import_changes(git_dir, inquiry, b"refs/heads/main", b"start state")
+    commit = import_changes(git_dir, inquiry, places, b"refs/heads/main", b"start state")
     git("read-tree", "-i", "-m", commit, git_dir=git_dir)
-    git("--work-tree", inquiry.merged, "update-index", "-q", "--refresh", git_dir=git_dir, checked=False)
+    git("--work-tree", ".", "update-index", "-q", "--refresh", git_dir=git_dir, checked=False)
     os.unlink(attributes)
     return commit
 
 
-def main(task: str) -> None:
+def main(task: str, start: str, raw: str) -> None:
     """Read an inquiry, write the answer as JSON."""
-    fields = list(marshal.load(sys.stdin.buffer))
-    fields[3] = tuple(Part(*part) for part in fields[3])
-    json.dump({"answer": answer, "seal": seal}[task](Inquiry(*fields)), sys.stdout)
+    inquiry = Inquiry(*marshal.load(sys.stdin.buffer))
+    json.dump({"answer": answer, "seal": seal}[task](inquiry, Places(start, raw)), sys.stdout)

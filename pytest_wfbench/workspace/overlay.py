@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from pytest_wfbench.sandbox.identity import Identity
+from pytest_wfbench.sandbox.removal import remove_tree
 from pytest_wfbench.sandbox.spec import WORKSPACE, Bind, Mount, Overlay
-from pytest_wfbench.workspace.shelf import remove_tree
 from pytest_wfbench.workspace.startstate import StartState
 
+WorkspaceKind = Literal["overlay", "reflink", "copy"]
 SKILL_ROOTS = (".claude/skills", ".agents/skills", ".codex/skills")
 _OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
 
@@ -34,15 +35,27 @@ class Part:
 
 
 class Workspace(Protocol):
-    """What the files of one cell are, however they are kept apart from those of others.
+    """What the files of one cell are, however they are kept apart from those of others."""
 
-    Attributes:
-        kind: how they are kept, as the row records it.
-        start: the start state that everything is compared with.
-    """
+    @property
+    def kind(self) -> WorkspaceKind:
+        """How they are kept, as the row records it."""
+        ...
 
-    kind: Literal["overlay", "reflink", "copy"]
-    start: StartState
+    @property
+    def start(self) -> StartState:
+        """The start state that everything is compared with."""
+        ...
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """The paths that have an upper of their own, as ``raw_mounts`` numbers them."""
+        ...
+
+    @property
+    def since(self) -> int | None:
+        """Where there are no uppers, when the workspace was made: nanoseconds of its file system's clock."""
+        ...
 
     def session_mounts(self) -> tuple[Mount, ...]:
         """Return the mounts of a session: writable, but for the skills."""
@@ -60,6 +73,10 @@ class Workspace(Protocol):
         """Return what the agent left, read-only."""
         ...
 
+    def raw_mounts(self, target: str) -> tuple[Mount, ...]:
+        """Return the uppers, if there are any, as they are, read-only, numbered below ``target``."""
+        ...
+
     def remove(self) -> None:
         """Remove it. Raises CleanupFailed."""
         ...
@@ -73,7 +90,13 @@ class OverlayWorkspace:
     directory: Path
     parts: tuple[Part, ...]
     sealed: tuple[tuple[str, tuple[Path, ...]], ...]
-    kind: Literal["overlay", "reflink", "copy"] = "overlay"
+    kind: WorkspaceKind = "overlay"
+    since: int | None = None
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """The paths that have an upper of their own."""
+        return tuple(part.prefix for part in self.parts)
 
     def session_mounts(self) -> tuple[Mount, ...]:
         """Return the mounts of a session. The skills are read-only and cannot be moved away, nor can their parents."""

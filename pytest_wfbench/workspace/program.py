@@ -12,10 +12,10 @@ from typing import Any
 from pytest_wfbench.sandbox.spec import STREAM, WORKSPACE, Bounds, Command, Data, Mount, Sandbox
 
 _LIBRARY = "/run/wfbench/lib"
-_MODULES = ("fastimport", "inside", "files_inside")
+_MODULES = ("fastimport", "traces", "inside", "files_inside")
 _LAUNCH = (
-    f"import sys; sys.dont_write_bytecode = True; sys.path.insert(0, '{_LIBRARY}'); "
-    "from importlib import import_module as load; load('pytest_wfbench.workspace.' + sys.argv[1]).main(sys.argv[2])"
+    "import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
+    "from importlib import import_module as load; load('pytest_wfbench.workspace.' + sys.argv[2]).main(*sys.argv[3:])"
 )
 _BOUNDS = Bounds(file_size=8 << 30)
 
@@ -25,14 +25,23 @@ class ProgramFailed(Exception):
 
 
 def run_inside(
-    sandbox: Sandbox, module: str, task: str, value: Any, mounts: Sequence[Mount], timeout: float = 300.0
+    sandbox: Sandbox,
+    module: str,
+    task: str,
+    value: Any,
+    mounts: Sequence[Mount],
+    timeout: float = 300.0,
+    places: tuple[str, ...] = (),
 ) -> Any:
     """Return the JSON value that a task of a module gives for a value of plain tuples, texts, bytes and numbers.
+
+    It runs in the workspace. ``places`` are other mount targets that it is to know: they travel as words of the
+    command line, since a value is not looked into by a sandbox that has to say where they really are.
 
     Raises:
         ProgramFailed: when it does not exit 0, or takes longer than ``timeout`` seconds.
     """
-    argv = ("python3", "-I", "-S", "-c", _LAUNCH, module, task)
+    argv = ("python3", "-I", "-S", "-c", _LAUNCH, _LIBRARY, module, task, *places)
     command = Command(
         argv,
         (*mounts, *_library()),

@@ -11,15 +11,10 @@ from filelock import FileLock
 from pydantic import BaseModel, ValidationError
 
 from pytest_wfbench.files import write_atomic
-from pytest_wfbench.sandbox.process import run_process
+from pytest_wfbench.sandbox.removal import remove_tree
 
 RECORD = "record.json"
-_REMOVE_TIMEOUT = 120.0
 _Record = TypeVar("_Record", bound=BaseModel)
-
-
-class CleanupFailed(Exception):
-    """A directory could not be removed; the message names it."""
 
 
 def fetch(shelf: Path, key: str, model: type[_Record], make: Callable[[Path], _Record]) -> tuple[Path, _Record]:
@@ -45,22 +40,6 @@ def fetch(shelf: Path, key: str, model: type[_Record], make: Callable[[Path], _R
         finally:
             remove_tree(staged)
     return place, record
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a directory that anybody may have filled: any depth, any mode, never through a link, in bounded time.
-
-    Raises:
-        CleanupFailed: when something is left.
-    """
-    if not os.path.lexists(path):
-        return
-    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-    for argv in (["rm", "-rf", "--"], ["chmod", "-R", "u+rwX", "--"], ["rm", "-rf", "--"]):
-        ended = run_process([*argv, str(path)], env=env, timeout=_REMOVE_TIMEOUT)
-        if not os.path.lexists(path):
-            return
-    raise CleanupFailed(f"{path}: cannot be removed: {ended.stderr.decode(errors='replace').strip()[-300:]}")
 
 
 def _read(place: Path, model: type[_Record]) -> _Record | None:

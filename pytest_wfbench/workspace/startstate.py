@@ -11,17 +11,21 @@ from pydantic import BaseModel
 
 from pytest_wfbench.digests import digest_bytes, digest_tree, digest_value
 from pytest_wfbench.sandbox.identity import Identity
+from pytest_wfbench.sandbox.removal import remove_tree
 from pytest_wfbench.sandbox.spec import WORKSPACE, Bind, Bounds, Command, Data, Finished, Mount, Overlay, Sandbox
+from pytest_wfbench.workspace.copying import copy_tree
 from pytest_wfbench.workspace.fastimport import PINNED
-from pytest_wfbench.workspace.inside import Inquiry, Part
+from pytest_wfbench.workspace.inside import Inquiry
 from pytest_wfbench.workspace.program import ProgramFailed, run_inside
-from pytest_wfbench.workspace.shelf import fetch, remove_tree
+from pytest_wfbench.workspace.shelf import fetch
 from pytest_wfbench.workspace.template import Template
 
 RULES = 1
+LAYER = "upper"
 OVERLAY_ROOT = ".claude/skills"
 _PATCH = "/run/wfbench/start.patch"
 _RAW = "/run/wfbench/raw"
+_START = "/run/wfbench/start"
 _APPLY = ("git", "-c", "core.hooksPath=/dev/null", "apply", "--whitespace=nowarn", _PATCH)
 _APPLY_TIMEOUT = 120.0
 SetupKind = Literal["setup-failed", "setup-timeout", "patch-failed", "overlay-failed"]
@@ -38,17 +42,23 @@ class SetupFailed(Exception):
 
 @dataclass(frozen=True)
 class StartState:
-    """What every session of a task and arm starts from; ``layer`` is none where nothing happens before it."""
+    """What every session of a task and arm starts from; ``layer`` is none where nothing happens before it.
+
+    A ``whole`` layer is no layer over the template but a copy of it.
+    """
 
     template: Template
     layer: Path | None
     start_commit: str
     digest: str
+    whole: bool = False
 
     @property
     def layers(self) -> tuple[Path, ...]:
         """The directories that are stacked, lowest first."""
-        return (self.template.path,) if self.layer is None else (self.template.path, self.layer)
+        if self.layer is None:
+            return (self.template.path,)
+        return (self.layer,) if self.whole else (self.template.path, self.layer)
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,7 @@ def make_start(
     sandbox: Sandbox,
     identity: Identity,
     cache: Path,
+    copies: bool = False,
 ) -> StartState:
     """Return the start state, made at most once for the cache.
 
@@ -95,9 +106,11 @@ def make_start(
         setup: a shell command that runs without network, with a read-only ``.git``, for at most ``timeout`` seconds.
         patch: the change under review.
         overlay_files: a candidate's files, by their path below ``.claude/skills``.
+        copies: make it a copy of the template, for want of overlay mounts.
 
     Raises:
         SetupFailed: when a step failed.
+        CopyFailed: when there is no copy.
     """
     before = Preparation(setup, patch, overlay_files or {}, timeout, bounds or Bounds())
     if before.setup is None and before.patch is None and not before.overlay:
@@ -106,18 +119,39 @@ def make_start(
 
     def make(staged: Path) -> _Record:
         identity.own(staged)
-        upper, work = staged / "upper", staged / "work"
-        for path in (upper, work):
-            path.mkdir(mode=0o755)
-            identity.own(path)
-        overlay = Overlay((template.path,), WORKSPACE, "rw", upper, work)
-        _prepare(before, (overlay, Bind(template.path / ".git", f"{WORKSPACE}/.git")), sandbox)
-        commit = _seal(template, overlay, upper, sandbox)
-        remove_tree(work)
+        ground = (_copied if copies else _layered)(template, staged, identity)
+        _prepare(before, (ground.workspace, Bind(template.path / ".git", f"{WORKSPACE}/.git")), sandbox)
+        commit = _seal(template, ground, sandbox)
+        remove_tree(staged / "work")
         return _Record(start_commit=commit, digest=bound)
 
-    place, record = fetch(cache / "starts", bound.removeprefix("sha256:")[:32], _Record, make)
-    return StartState(template, place / "upper", record.start_commit, record.digest)
+    shelf = cache / ("start-copies" if copies else "starts")
+    place, record = fetch(shelf, bound.removeprefix("sha256:")[:32], _Record, make)
+    return StartState(template, place / LAYER, record.start_commit, record.digest, whole=copies)
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """Where a start state is made: its workspace, how it is found out what happened in it, and by what mount."""
+
+    workspace: Mount
+    prefixes: tuple[bytes, ...]
+    since: int | None
+    traces: Mount
+
+
+def _layered(template: Template, staged: Path, identity: Identity) -> _Ground:
+    upper, work = staged / LAYER, staged / "work"
+    for path in (upper, work):
+        path.mkdir(mode=0o755)
+        identity.own(path)
+    overlay = Overlay((template.path,), WORKSPACE, "rw", upper, work)
+    return _Ground(overlay, (b"",), None, Bind(upper, f"{_RAW}/0"))
+
+
+def _copied(template: Template, staged: Path, identity: Identity) -> _Ground:
+    since = copy_tree(template.path, staged / LAYER)
+    return _Ground(Bind(staged / LAYER, WORKSPACE, writable=True), (), since, Bind(template.path, _START))
 
 
 def _prepare(before: Preparation, mounts: tuple[Mount, ...], sandbox: Sandbox) -> None:
@@ -150,6 +184,7 @@ def _translate(place: Callable[[], object]) -> None:
         raise SetupFailed("overlay-failed", str(error)) from error
 
 
-def _seal(template: Template, overlay: Overlay, upper: Path, sandbox: Sandbox) -> str:
-    inquiry = Inquiry(template.snapshot_commit, "", WORKSPACE, (Part(b"", f"{_RAW}/0"),), (), 0)
-    return str(run_inside(sandbox, "inside", "seal", inquiry.plain(), (overlay, Bind(upper, f"{_RAW}/0"))))
+def _seal(template: Template, ground: _Ground, sandbox: Sandbox) -> str:
+    inquiry = tuple(Inquiry(template.snapshot_commit, ground.prefixes, ground.since))
+    mounts = (ground.workspace, ground.traces)
+    return str(run_inside(sandbox, "inside", "seal", inquiry, mounts, places=(_START, _RAW)))

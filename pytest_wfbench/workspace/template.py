@@ -11,12 +11,13 @@ from pydantic import BaseModel
 
 from pytest_wfbench.digests import digest_value
 from pytest_wfbench.sandbox.identity import Identity
+from pytest_wfbench.sandbox.removal import remove_tree
 from pytest_wfbench.sandbox.spec import WORKSPACE, Bind, Bounds, Command, Data, Sandbox
 from pytest_wfbench.workspace import fastimport
 from pytest_wfbench.workspace.capture import Entry, capture, digest
 from pytest_wfbench.workspace.git import GitFailed, run_git
 from pytest_wfbench.workspace.repository import Bundle, Commit, Directory, RepositoryProblem, Source
-from pytest_wfbench.workspace.shelf import fetch, remove_tree
+from pytest_wfbench.workspace.shelf import fetch
 
 RULES = 1
 _PACKS = "/run/wfbench/packs"
@@ -41,7 +42,6 @@ _GIT_CONFIG = b"""[core]
 
 # The dates of all files lie well before the index's: git would read a file again whose date is the index's own.
 _POPULATE = r"""set -eu
-cd /workspace
 git init --quiet --initial-branch=main --template= .
 cp "$PACKS"/*.pack "$PACKS"/*.idx .git/objects/pack/
 cat "$CONFIG" > .git/config
@@ -58,7 +58,6 @@ rmdir .git/info
 """
 
 _PROVE = r"""set -eu
-cd /workspace
 fail() { echo "$1" >&2; exit 1; }
 test "$(git rev-list --parents --all)" = "$COMMIT" || fail "HEAD has parents"
 test "$(git for-each-ref --format='%(refname)')" = refs/heads/main || fail "there are other references"

@@ -13,9 +13,9 @@ from pytest_wfbench.cell.assemble import cell_faults, kind_of
 from pytest_wfbench.cell.sessions import Fault, SessionEnd
 from pytest_wfbench.evidence.row import MISS_KINDS, UNUSABLE_KINDS
 from pytest_wfbench.gateway.api import GatewayLost, SessionUsage
+from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.sandbox.spec import Finished
 from pytest_wfbench.scoring.oracle import OracleResult
-from pytest_wfbench.workspace.shelf import CleanupFailed
 
 WELL = Finished(status=0, stdout=b"", stderr=b"", seconds=3.0)
 PASSED = OracleResult(passed=True, timed_out=False, reason=None, seconds=1.0)

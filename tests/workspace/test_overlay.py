@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from pytest_wfbench.workspace.shelf import CleanupFailed, remove_tree
+from pytest_wfbench.sandbox.removal import CleanupFailed, remove_tree
 from tests.workspace.workshop import Workshop
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap
+from pytest_wfbench.sandbox.host import HostSandbox
 from pytest_wfbench.sandbox.spec import Command, Finished, Mount
 from pytest_wfbench.workspace.churn import Change, changed
-from pytest_wfbench.workspace.overlay import OverlayWorkspace, open_workspace
+from pytest_wfbench.workspace.copies import CopyWorkspace
+from pytest_wfbench.workspace.overlay import OverlayWorkspace, Workspace, open_workspace
 from pytest_wfbench.workspace.repository import resolve
 from pytest_wfbench.workspace.startstate import StartState, make_start
 from pytest_wfbench.workspace.template import Template, make_template
@@ -35,7 +37,7 @@ FILES: Files = {
 class Workshop:
     """The steps from a directory to a cell's change, with the sandbox and the cache filled in."""
 
-    sandbox: Bubblewrap
+    sandbox: Bubblewrap | HostSandbox
     root: Path
 
     @property
@@ -70,7 +72,7 @@ class Workshop:
         identity = self.sandbox.identity
         return make_start(template, sandbox=self.sandbox, identity=identity, cache=self.cache, **steps)
 
-    def open(self, start: StartState | None = None) -> OverlayWorkspace:
+    def open(self, start: StartState | None = None) -> OverlayWorkspace | CopyWorkspace:
         scratch = self.root / "scratch"
         scratch.mkdir(exist_ok=True)
         return open_workspace(start or self.start(), scratch, self.sandbox.identity)
@@ -78,12 +80,12 @@ class Workshop:
     def shell(self, mounts: tuple[Mount, ...], script: str, timeout: float = 30) -> Finished:
         return self.sandbox.run(Command(("/bin/bash", "-c", script), mounts, timeout))
 
-    def work(self, workspace: OverlayWorkspace, script: str) -> Finished:
+    def work(self, workspace: Workspace, script: str) -> Finished:
         ended = self.shell(workspace.session_mounts(), "set -e\n" + script)
         assert ended.ok, ended.stderr
         return ended
 
-    def changed(self, workspace: OverlayWorkspace, *plans: str) -> Change:
+    def changed(self, workspace: Workspace, *plans: str) -> Change:
         return changed(workspace, self.sandbox, plans)
 
     def change(self, script: str, *plans: str) -> Change:
