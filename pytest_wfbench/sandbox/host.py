@@ -63,7 +63,7 @@ class HostSandbox:
             stack.callback(channels.let_go, _VANISH)
             passed = () if listener is None else (listener.fileno(),)
             order = tuple(self._order(command, layout, channels))
-            told: tuple[Any, ...] = (layout.path(command.cwd), passed[0] if passed else -1, order)
+            told: tuple[Any, ...] = (str(private), layout.path(command.cwd), passed[0] if passed else -1, order)
             words = ("-I", "-S", "-c", _LAUNCH, str(private / _LIBRARY), str(channels.file(marshal.dumps(told))))
             staging = self._staging(command, private)
             ended = run_process(
@@ -118,7 +118,7 @@ def _private_directory(identity: Identity) -> Iterator[Path]:
         (path / "root").mkdir()
         for name, data in _init_sources().items():
             (program / name).write_bytes(data)
-        for owned in (path, path / "root"):
+        for owned in (path, *path.rglob("*")):
             identity.own(owned)
         yield path
     finally:

@@ -23,8 +23,12 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 2.0
 
 
-def guard(cwd: str, listener: int, order: relay.Order) -> int:
-    """Run the command in ``cwd`` and return its status; ``listener`` is a listening socket's descriptor, or -1."""
+def guard(private: str, cwd: str, listener: int, order: relay.Order) -> int:
+    """Run the command in ``cwd`` and return its status.
+
+    ``listener`` is a listening socket's descriptor, or -1; ``private`` the command's directory, which is removed here
+    if the harness, whose it is, is no more.
+    """
     pid = os.fork()
     if pid:
         for descriptor in (order.control, order.report):
@@ -36,6 +40,8 @@ def guard(cwd: str, listener: int, order: relay.Order) -> int:
         status = _first(cwd, listener, order)
     finally:
         end_all()
+        if _is_alone(order.control):
+            os.spawnv(os.P_WAIT, "/bin/rm", ["rm", "-rf", "--", private])
         os._exit(status)
 
 
@@ -57,6 +63,14 @@ def _socket(descriptor: int) -> Socket:
     listener = socket.socket(fileno=descriptor)
     listener.setblocking(False)
     return listener
+
+
+def _is_alone(control: int) -> bool:
+    os.set_blocking(control, False)
+    try:
+        return not os.read(control, 1)
+    except BlockingIOError:
+        return False
 
 
 def end_all() -> None:
@@ -92,5 +106,5 @@ def _children() -> list[int]:
 
 if __name__ == "__main__":
     with os.fdopen(int(sys.argv[2]), "rb") as _stream:
-        _cwd, _listener, _order = marshal.load(_stream)
-    sys.exit(guard(_cwd, _listener, relay.Order(*_order)))
+        _private, _cwd, _listener, _order = marshal.load(_stream)
+    sys.exit(guard(_private, _cwd, _listener, relay.Order(*_order)))

@@ -176,7 +176,7 @@ class TestEnding:
         assert ended.seconds < 3
 
     def test_sigkill_of_the_harness(self) -> None:
-        """When the harness is killed, the command dies with all that it started."""
+        """When the harness is killed, the command dies with all that it started, and its directory is removed."""
         mark = f"mark-{os.getpid()}-host-killed"
         source = f"""
             from pytest_wfbench.sandbox.host import make_host
@@ -187,10 +187,16 @@ class TestEnding:
         until = time.monotonic() + 20
         while not processes(mark) and time.monotonic() < until:
             time.sleep(0.02)
-        assert processes(mark)
+        (command,) = processes(mark)
+        home = Path(command.environ()["HOME"])
+        assert home.exists()
         harness.send_signal(signal.SIGKILL)
         harness.wait()
         assert vanished(mark)
+        until = time.monotonic() + 5
+        while home.parents[2].exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not home.parents[2].exists()
 
     def test_nothing_leaks(self, shell: Shell) -> None:
         """No descriptor and no directory is left, whether the command worked or not."""
