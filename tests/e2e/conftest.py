@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +48,28 @@ def sweep(results: Path, *arguments: str, cwd: Path = ROOT) -> Ended:
     argv = [sys.executable, "-m", "pytest", *arguments, f"--wfbench-results={results}", "-p", "no:cacheprovider"]
     ran = subprocess.run(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
     return Ended(ran.returncode, ran.stdout + ran.stderr, (results / "latest").resolve())
+
+
+@contextmanager
+def started(results: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start many cells of the shipped cases, in a process group of their own that does not outlive the block."""
+    env = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    selection = ("cases", "-k", "rounding and baseline", "--wfbench-runs=50", f"--wfbench-results={results}")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", *selection, "-p", "no:cacheprovider", *arguments],
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ import pytest
 
 from pytest_wfbench.gateway.api import Labels
 from pytest_wfbench.gateway.cassette import load_cassettes
-from tests.e2e.conftest import LEFT_OUT, ROOT, Ended, sweep
-from tests.suite import living, processes_of, until
+from tests.e2e.conftest import ROOT, Ended, started, sweep
+from tests.suite import living, processes_of, runs, until
 
 pytestmark = pytest.mark.slow
 
@@ -125,33 +125,18 @@ class TestEnds:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
     def test_cut_short(self, tmp_path: Path, number: signal.Signals) -> None:
         """Ctrl-C during the demo keeps the finished rows and exits 2 in 15 s; after that, or kill -9, nothing runs."""
-        env = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
-        options = ["--wfbench-runs=50", f"--wfbench-results={tmp_path}", "-p", "no:cacheprovider", "-n", "2"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "cases", "-k", "rounding and baseline", *options],
-            cwd=ROOT,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
         rows = tmp_path / "latest" / "results.jsonl"
-        try:
+        with started(tmp_path, "-n", "2") as process:
             until(lambda: rows.exists() and rows.read_text().count("\n") >= 2, 120, "two rows")
             everything = processes_of(process)
-            assert any("gateway" in " ".join(one.cmdline()) for one in everything)
+            assert any(runs(one, "gateway.server") for one in everything)
             if number is signal.SIGINT:
                 os.killpg(process.pid, number)
-                assert process.wait(30) == 2
+                assert process.wait(15) == 2
             else:
                 process.kill()
                 process.wait()
             until(lambda: not living(everything), 5, f"the end of {everything}")
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
         assert 2 <= rows.read_text().count("\n") < 50
         sweep = json.loads((tmp_path / "latest" / "sweep.json").read_text())
         assert sweep["run_status"] == ("aborted" if number is signal.SIGINT else "running")
