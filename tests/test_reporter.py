@@ -28,9 +28,7 @@ class TestEvidence:
         result = suite.run("-rs", "--junitxml=out/junit.xml", "--wfbench-results=deep/evidence")
         result.assert_outcomes(passed=2, skipped=1)
         assert result.ret == 0
-        result.stdout.fnmatch_lines(
-            ["PASS  2/2 pass", "SKIPPED * expensive: run it with --wfbench-include-expensive"]
-        )
+        result.stdout.fnmatch_lines(["PASS  2/2 pass", "SKIPPED * expensive: run it with --wfbench-include-expensive"])
         parent = suite.path / "deep" / "evidence"
         directory = (parent / "latest").resolve()
         assert (parent / "latest").is_symlink()
