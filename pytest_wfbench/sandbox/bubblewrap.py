@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pytest_wfbench.sandbox import relay
 from pytest_wfbench.sandbox.binary import Binary, find_bubblewrap
+from pytest_wfbench.sandbox.bytecode import bytecode
 from pytest_wfbench.sandbox.channels import Channels, Story, judge
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.interpreter import Interpreter, own_interpreter
@@ -33,7 +34,7 @@ from pytest_wfbench.sandbox.spec import (
 from pytest_wfbench.sandbox.staging import Staging, plan_staging
 
 GATEWAY_SOCKET = "/run/wfbench/gateway.sock"
-_INIT = "/run/wfbench/init.py"
+_INIT = "/run/wfbench/init.pyc"
 _NAMESPACES = (
     "--unshare-user", "--uid", str(UID), "--gid", str(UID), "--unshare-pid", "--unshare-ipc", "--unshare-uts",
     "--unshare-cgroup-try", "--unshare-net", "--hostname", "sandbox", "--die-with-parent", "--new-session",
@@ -65,7 +66,7 @@ class Bubblewrap:
         with Channels() as channels:
             listed = [*_NAMESPACES, *_links(), *_mounted(mounts, staging, channels.file), *_SEALED]
             listed += ["--chdir", command.cwd, "--json-status-fd", str(channels.status)]
-            order = channels.file(marshal.dumps(tuple(self._order(command, channels))))
+            order = channels.file(marshal.dumps(self._order(command, channels).plain()))
             init = [str(self.interpreter.init), "-I", "-S", _INIT, str(order)]
             bubblewrap = [str(staging.place(self.binary.path)), "--args", str(channels.file(_zero_ended(listed)))]
             ended = run_process(
@@ -156,4 +157,4 @@ def _zero_ended(words: Sequence[str]) -> bytes:
 
 @cache
 def _init_source() -> bytes:
-    return Path(relay.__file__).read_bytes()
+    return bytecode(Path(relay.__file__))

@@ -62,7 +62,7 @@ class HostSandbox:
             channels = stack.enter_context(Channels())
             stack.callback(channels.let_go, _VANISH)
             passed = () if listener is None else (listener.fileno(),)
-            order = tuple(self._order(command, layout, channels))
+            order = self._order(command, layout, channels).plain()
             told: tuple[Any, ...] = (str(private), layout.path(command.cwd), passed[0] if passed else -1, order)
             words = ("-I", "-S", "-c", _LAUNCH, str(private / _LIBRARY), str(channels.file(marshal.dumps(told))))
             staging = self._staging(command, private)

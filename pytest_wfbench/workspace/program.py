@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pytest_wfbench.sandbox.bytecode import bytecode
 from pytest_wfbench.sandbox.spec import STREAM, WORKSPACE, Bounds, Command, Data, Mount, Sandbox
 
 _LIBRARY = "/run/wfbench/lib"
@@ -63,4 +64,4 @@ def run_inside(
 def _library() -> tuple[Data, ...]:
     here = Path(__file__).parent
     target = f"{_LIBRARY}/pytest_wfbench/workspace"
-    return tuple(Data(f"{target}/{name}.py", (here / f"{name}.py").read_bytes()) for name in _MODULES)
+    return tuple(Data(f"{target}/{name}.pyc", bytecode(here / f"{name}.py")) for name in _MODULES)

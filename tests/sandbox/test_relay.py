@@ -223,7 +223,7 @@ assert sum(iter(lambda: len(connection.recv(1 << 16)), 0)) == 80 << 20
         """Without a gateway socket nothing listens, and there is no socket to speak to."""
         ended = shell(f"ls /run/wfbench; exec 3<>/dev/tcp/127.0.0.1/{GATEWAY_PORT}")
         assert ended.status == 1
-        assert ended.stdout == b"init.py\n"
+        assert ended.stdout == b"init.pyc\n"
         assert b"refused" in ended.stderr
 
 
