@@ -251,10 +251,16 @@ class TestView:
         values = dict(line.split("=", 1) for line in lines)
         expected = {
             "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LC_ALL", "PYTHONHASHSEED",
-            "PYTHONDONTWRITEBYTECODE", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "EXTRA",
+            "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "EXTRA",
         }  # fmt: skip
         assert set(values) - {"PWD", "SHLVL", "_"} == expected
         assert (values["TZ"], values["LANG"], values["PYTHONHASHSEED"]) == ("UTC", "C.UTF-8", "0")
+
+    def test_pytest_runs_without_the_plugin(self, shell: Shell) -> None:
+        """A pytest that verify or an oracle starts works, though this package is not to be had in the sandbox."""
+        ended = shell("echo 'def test(): pass' > test_it.py; python3 -m pytest -q -p no:cacheprovider --trace-config")
+        assert ended.status == 0, ended.stdout
+        assert b"pytest_wfbench" not in ended.stdout
 
     def test_environment_reaches_the_command_only(self, shell: Shell) -> None:
         """A variable meant for the command is not seen by the programs that start it, and is in no argument list."""
