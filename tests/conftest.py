@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
+from tests.data import demo_sweep
 from tests.suite import FILES, Suite
 
 pytest_plugins = ["pytester"]
@@ -26,3 +28,9 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterato
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@pytest.fixture(scope="session")
+def demo() -> ModuleType:
+    """Builders of rows, manifests and results directories."""
+    return demo_sweep
