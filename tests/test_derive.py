@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -11,19 +10,7 @@ import pytest
 from pytest_wfbench.derive import derive_all
 from pytest_wfbench.evidence.store import EvidenceError
 
-DEMO = Path(__file__).parent / "data" / "demo_sweep.py"
 FILES = ("report.md", "comment.md", "promotion.json")
-
-
-@pytest.fixture(scope="module")
-def demo() -> ModuleType:
-    """Builders of results directories."""
-    spec = importlib.util.spec_from_file_location("wfbench_demo_sweep", DEMO)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_again(demo: ModuleType, tmp_path: Path) -> None:
