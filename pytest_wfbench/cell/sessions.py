@@ -168,7 +168,8 @@ def _stream_fault(spec: SessionSpec, finished: Finished, transcript: Transcript,
         if failed and failed[-1].status != "success":
             return Fault("unusable", "provider-error", _provider_message(failed[-1]))
         told = final.error if final and final.error else f"the agent exited {finished.status}"
-        return Fault("unusable", "session-error", _one_line(told))
+        said = finished.stderr.decode(errors="replace").strip().splitlines()
+        return Fault("unusable", "session-error", _one_line(f"{told}: {said[-1]}" if said else told))
     if spec.skill and spec.skill not in transcript.skills_used:
         return Fault("miss", "skill-not-invoked", f"the session did not use the skill {spec.skill!r}")
     return None

@@ -65,5 +65,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo(f"wfbench: {' '.join(message.split())}", err=True)
+    lines = (" ".join(line.split()) for line in message.splitlines())
+    click.echo("wfbench: " + "\n".join(line for line in lines if line), err=True)
     return status

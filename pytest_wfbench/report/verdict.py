@@ -125,7 +125,8 @@ def _unusable(facts: _Facts) -> _Found | None:
 
 def _incomplete(facts: _Facts) -> _Found | None:
     sweep, counts = facts.sweep, facts.counts
-    left = f"{counts.absent + counts.skipped + counts.cancelled} of {counts.planned} cells without a result"
+    wanted = counts.planned - counts.skipped
+    left = f"{counts.absent + counts.cancelled} of {wanted} cells without a result"
     if sweep.stop:
         status = 2 if sweep.stop.kind == "interrupted" else 1
         return "INCOMPLETE", status, f"{sweep.stop.cause}; {left}"

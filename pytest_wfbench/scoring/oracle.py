@@ -17,6 +17,7 @@ from pytest_wfbench.sandbox.spec import Bind, Bounds, Command, Finished, Mount, 
 from pytest_wfbench.scoring.junit import JUNIT_LIMIT, BadJUnit, passed_tests
 
 RESULTS_NAME = "results.xml"
+SAID = 400
 
 
 class OracleTampered(Exception):
@@ -25,13 +26,17 @@ class OracleTampered(Exception):
 
 @dataclass(frozen=True)
 class OracleResult:
-    """What an oracle said. ``passed_tests`` is none unless a JUnit file was read; ``seconds`` is wall clock."""
+    """What an oracle said. ``passed_tests`` is none unless a JUnit file was read; ``seconds`` is wall clock.
+
+    ``said`` is the end of its output, for the oracle's author alone: no row and no file of a sweep has it.
+    """
 
     passed: bool
     timed_out: bool
     reason: str | None
     seconds: float
     passed_tests: frozenset[str] | None = None
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,10 +111,10 @@ class Oracle:
         exited_well = finished.ok
         reason = None if exited_well else _why_not(finished)
         if self.spec.results == "exit":
-            return OracleResult(exited_well, False, reason, finished.seconds)
+            return OracleResult(exited_well, False, reason, finished.seconds, said=_said(finished))
         tests, doubt = self._proof(staged)
         passed = exited_well and doubt is None
-        return OracleResult(passed, False, reason or doubt, finished.seconds, tests)
+        return OracleResult(passed, False, reason or doubt, finished.seconds, tests, _said(finished))
 
     def _proof(self, staged: Path) -> tuple[frozenset[str] | None, str | None]:
         """Return the tests that passed, and why they are no proof; exit status 0 alone proves nothing."""
@@ -125,6 +130,11 @@ class Oracle:
         if missing:
             return tests, f"{len(missing)} of {len(self.hidden.expected.tests)} expected tests did not pass"
         return tests, None
+
+
+def _said(finished: Finished) -> str:
+    """Return the end of what was printed, errors first choice."""
+    return (finished.stderr.strip() or finished.stdout.strip()).decode(errors="replace")[-SAID:]
 
 
 def _why_not(finished: Finished) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.files import user_path
 from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.bindings import proof_digest
@@ -16,6 +17,7 @@ from pytest_wfbench.matrix.load_arms import LoadedArms, arms_file_for, load_arms
 from pytest_wfbench.matrix.overlay import read_overlay
 from pytest_wfbench.matrix.problems import InvalidCases, Problem
 from pytest_wfbench.matrix.select import chosen_arms, set_problems, unknown_arms
+from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
@@ -71,7 +73,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     subjects = found.take(read_subjects(files, options))
     cassettes = found.take(find_cassettes(files, directory, subjects))
     runtimes = found.take(find_runtimes(subjects, directory, probe))
-    templates = found.take(snapshot(tasks, "host" if options.sandbox == "host" else "bwrap"))
+    apart = tuple(_apart(options, directory, subjects, [*cassettes.values(), *(entry.file for entry in arms.values())]))
+    templates = found.take(snapshot(tasks, "host" if options.sandbox == "host" else "bwrap", apart))
     scripts = found.take(load_scripts(cassettes))
     for task in tasks:
         if task.task.id in templates:
@@ -106,6 +109,15 @@ def _tasks(files: Sequence[Path]) -> tuple[tuple[LoadedTask, ...], Sequence[Prob
     if len(outer) < len(files):
         loaded = load_cases(outer)
     return loaded.tasks, loaded.problems
+
+
+def _apart(options: Options, directory: Path, subjects: Sequence[Subject], more: Iterable[Path]) -> Iterator[Path]:
+    """Yield what no snapshot may hold: results, the candidate, arms, cassettes, and scripts that act as agents."""
+    yield user_path(options.results, directory)
+    if options.candidate_overlay:
+        yield user_path(options.candidate_overlay, directory)
+    yield from more
+    yield from (user_path(s.model, directory) for s in subjects if not get_agent(s.agent).uses_model)
 
 
 def _overlay(options: Options, directory: Path) -> tuple[tuple[Captured, ...], Sequence[Problem]]:

@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_wfbench.matrix.load import LoadedTask
+from pytest_wfbench.matrix.load_arms import ARMS_FILE
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import choose_identity, shelves
 from pytest_wfbench.sandbox.preflight import obstacle
 from pytest_wfbench.sandbox.spec import Sandbox, SandboxName
+from pytest_wfbench.sweep.scripts import CASSETTES
 from pytest_wfbench.workspace.program import ProgramFailed
 from pytest_wfbench.workspace.repository import RepositoryProblem, resolve
 from pytest_wfbench.workspace.template import Template, TemplateUnproven, make_template
 
+PYTEST_CACHE = ".pytest_cache"
 Key = tuple[Path, str | None, tuple[str, ...], tuple[Path, ...]]
 
 
@@ -25,11 +28,14 @@ class _Fault(NamedTuple):
     remedy: str
 
 
-def snapshot(tasks: Sequence[LoadedTask], name: SandboxName = "bwrap") -> tuple[dict[str, Template], list[Problem]]:
+def snapshot(
+    tasks: Sequence[LoadedTask], name: SandboxName = "bwrap", apart: Sequence[Path] = ()
+) -> tuple[dict[str, Template], list[Problem]]:
     """Return the template of each task by id, made in the sandbox ``name``.
 
-    Tasks with the same repository, ref and private paths share one.
-    The case file's own directory and the oracle root are never part of a snapshot.
+    Tasks with the same repository, ref and private paths share one. What the harness knows of a task is never part of
+    a snapshot: the case file's own directory (or, where that is the repository, the case files, arms and cassettes in
+    it), the oracle root, and ``apart``: absolute paths such as the results of earlier sweeps.
     """
     needing = [loaded for loaded in tasks if loaded.repository is not None]
     if not needing:
@@ -43,7 +49,7 @@ def snapshot(tasks: Sequence[LoadedTask], name: SandboxName = "bwrap") -> tuple[
     templates: dict[str, Template] = {}
     problems: list[Problem] = []
     for loaded in needing:
-        key = _key(loaded)
+        key = _key(loaded, (*apart, *(other.file for other in tasks)))
         if key not in made:
             made[key] = _make(key, sandbox)
         template = made[key]
@@ -54,14 +60,11 @@ def snapshot(tasks: Sequence[LoadedTask], name: SandboxName = "bwrap") -> tuple[
     return templates, problems
 
 
-def _key(loaded: LoadedTask) -> Key:
-    repository = loaded.repository or loaded.file.parent
-    own = tuple(
-        path
-        for path in (loaded.file.parent, loaded.oracle_root)
-        if path and path != repository and path.is_relative_to(repository)
-    )
-    return repository, loaded.task.ref, loaded.task.private, own
+def _key(loaded: LoadedTask, apart: Sequence[Path]) -> Key:
+    repository, cases = loaded.repository or loaded.file.parent, loaded.file.parent
+    own = (cases, loaded.oracle_root, cases / ARMS_FILE, cases / CASSETTES, repository / PYTEST_CACHE, *apart)
+    inside = {path for path in own if path and path != repository and path.is_relative_to(repository)}
+    return repository, loaded.task.ref, loaded.task.private, tuple(sorted(inside))
 
 
 def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
