@@ -31,7 +31,7 @@ def cell_directory(results: Path, cell_id: str, attempt: int) -> Path:
     return results / CELLS / cell_id / str(attempt)
 
 
-def keep_artifacts(cell: Cell, sessions: Sequence[SessionEnd], change: Change, sweep: SweepContext) -> Artifacts:
+def keep_artifacts(cell: Cell, sessions: Sequence[SessionEnd], change: Change | None, sweep: SweepContext) -> Artifacts:
     """Write ``transcript.jsonl``, ``patch.diff`` and ``stderr.txt`` of a cell's one attempt."""
     directory = cell_directory(sweep.results, cell.id, 1)
     directory.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def keep_artifacts(cell: Cell, sessions: Sequence[SessionEnd], change: Change, s
     errors = "".join(f"== {end.name}\n{end.finished.stderr.decode(errors='replace')}\n" for end in sessions)
     write_atomic(directory / "stderr.txt", sweep.redactor.text(errors))
     patch = None
-    if change.patch:
+    if change and change.patch:
         data = sweep.redactor.text(change.patch.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         write_atomic(directory / "patch.diff", data)
         patch = digest_bytes(data)

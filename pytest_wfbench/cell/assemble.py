@@ -13,6 +13,7 @@ from pytest_wfbench.agents.stream import UsageClaim
 from pytest_wfbench.cell.artifacts import Artifacts
 from pytest_wfbench.cell.sessions import Fault, SessionEnd
 from pytest_wfbench.clock import now, stamp
+from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row, Timings
 from pytest_wfbench.gateway.api import GatewayLost
 from pytest_wfbench.matrix.cells import Cell
@@ -24,6 +25,8 @@ from pytest_wfbench.usage.cell import CellUsage, cell_usage
 from pytest_wfbench.workspace.churn import Change
 from pytest_wfbench.workspace.overlay import Workspace
 
+REASON = 600
+TOOL_NAME, TOOL_NAMES = 80, 100
 KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (GatewayLost, "gateway-lost"),
     (CleanupFailed, "cleanup-failure"),
@@ -38,7 +41,8 @@ class CellRecord:
     cell: Cell
     agent: BoundAgent
     sessions: tuple[SessionEnd, ...]
-    change: Change
+    change: Change | None
+    unreadable: str | None
     verify: Finished | None
     oracle: OracleResult | None
     workspace: Workspace
@@ -59,19 +63,19 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
         **identity(record.cell),
         outcome=first.outcome if first else "pass",
         kind=first.kind if first else None,
-        reason=sweep.redactor.text("; ".join(fault.reason for fault in faults)) if faults else None,
+        reason=sweep.redactor.text("; ".join(fault.reason for fault in faults))[:REASON] if faults else None,
         resolved=not faults if first is None or first.outcome == "miss" else None,
         authored_tests_passed=record.verify.ok if record.verify else None,
         oracle_passed=record.oracle.passed if record.oracle else None,
-        **_metered(record, usage),
+        **_metered(record, usage, sweep.redactor),
         cost_usd=None if usage.incomplete else sweep.prices.cell_cost(events),
         price_table=sweep.prices.label,
         **_bound(record, sweep),
         timings=_timings(record),
         started_at=stamp(record.started_at),
         recorded_at=stamp(now()),
-        churn=record.change.churn,
-        churn_fingerprint=record.change.fingerprint,
+        churn=record.change.churn if record.change else None,
+        churn_fingerprint=record.change.fingerprint if record.change else None,
         patch_digest=record.artifacts.patch,
         transcript_digest=record.artifacts.transcript,
         host=sweep.host,
@@ -83,7 +87,9 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
 def cell_faults(record: CellRecord) -> Iterator[Fault]:
     """Yield what is wrong with a cell in the order session, work, verify, oracle; the first one is its kind."""
     yield from (end.fault for end in record.sessions if end.fault)
-    if not record.change.something and not any(end.fault for end in record.sessions):
+    if record.unreadable:
+        yield Fault("miss", "no-work-produced", record.unreadable)
+    elif record.change and not record.change.something and not any(end.fault for end in record.sessions):
         yield Fault("miss", "no-work-produced", "the agent changed nothing")
     if record.verify:
         yield from _verify_faults(record.verify)
@@ -122,7 +128,7 @@ def identity(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _metered(record: CellRecord, usage: CellUsage) -> dict[str, Any]:
+def _metered(record: CellRecord, usage: CellUsage, redactor: Redactor) -> dict[str, Any]:
     transcripts = [end.transcript for end in record.sessions]
     tools: Counter[str] = Counter()
     for transcript in transcripts:
@@ -136,10 +142,18 @@ def _metered(record: CellRecord, usage: CellUsage) -> dict[str, Any]:
         "requests": usage.requests,
         "failed_requests": usage.failed_requests,
         "num_turns": usage.turns,
-        "tool_calls": dict(sorted(tools.items())),
+        "tool_calls": _tool_calls(tools, redactor),
         "models_answered": usage.models_answered,
         "subagent_share": usage.subagent_share,
     }
+
+
+def _tool_calls(tools: Counter[str], redactor: Redactor) -> dict[str, int]:
+    """Return how often each tool was called. Names are the agent's to choose: redacted, short, and not too many."""
+    named: Counter[str] = Counter()
+    for name, times in sorted(tools.items()):
+        named[redactor.text(name)[:TOOL_NAME]] += times
+    return dict(sorted(named.most_common(TOOL_NAMES)))
 
 
 def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
@@ -158,7 +172,7 @@ def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
         "base_commit": start.template.base_commit,
         "snapshot_commit": start.template.snapshot_commit,
         "start_commit": start.start_commit,
-        "head_commit": record.change.head,
+        "head_commit": record.change.head if record.change else None,
     }
 
 

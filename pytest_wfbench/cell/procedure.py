@@ -6,6 +6,7 @@ import time
 
 from pytest_wfbench.cell.artifacts import keep_artifacts
 from pytest_wfbench.cell.assemble import CellRecord, build_row
+from pytest_wfbench.cell.changes import Unreadable, changes_of
 from pytest_wfbench.cell.sessions import SessionRunner
 from pytest_wfbench.clock import now
 from pytest_wfbench.evidence.row import Row
@@ -14,7 +15,7 @@ from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.spec import Command, Finished, Sandbox
 from pytest_wfbench.scoring.oracle import Oracle
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext, bounds_of
-from pytest_wfbench.workspace.churn import changed
+from pytest_wfbench.workspace.churn import Change
 from pytest_wfbench.workspace.overlay import Workspace
 
 
@@ -37,9 +38,9 @@ def run_cell(
     began, started_at = time.monotonic(), now()
     runner = SessionRunner(cell, workspace, sandbox, gateway, agent, sweep.plan.options.effort)
     sessions = tuple(runner.run_all())
-    change = changed(workspace, sandbox, plans=cell.arm.plan_globs)
+    change, unreadable = look(workspace, sandbox, cell)
     verify = verdict = None
-    if change.something and all(end.fault is None or end.fault.outcome == "miss" for end in sessions):
+    if change and change.something and all(end.fault is None or end.fault.outcome == "miss" for end in sessions):
         verify = run_verify(cell, workspace, sandbox)
         verdict = oracle.judge(workspace.check_mounts())
     record = CellRecord(
@@ -47,6 +48,7 @@ def run_cell(
         agent=agent,
         sessions=sessions,
         change=change,
+        unreadable=unreadable,
         verify=verify,
         oracle=verdict,
         workspace=workspace,
@@ -57,6 +59,14 @@ def run_cell(
         artifacts=keep_artifacts(cell, sessions, change, sweep),
     )
     return build_row(record, sweep)
+
+
+def look(workspace: Workspace, sandbox: Sandbox, cell: Cell) -> tuple[Change | None, str | None]:
+    """Return what the agent changed, or none and why it cannot be told."""
+    try:
+        return changes_of(workspace, sandbox, cell.arm.plan_globs), None
+    except Unreadable as error:
+        return None, str(error)
 
 
 def run_verify(cell: Cell, workspace: Workspace, sandbox: Sandbox) -> Finished:

@@ -10,17 +10,17 @@ from typing import Literal
 
 from pytest_wfbench.agents.base import SessionInput
 from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.cell.changes import Unreadable, changes_of
 from pytest_wfbench.gateway.api import Door, Event, GatewayClient, OpenRequest, SessionUsage
 from pytest_wfbench.matrix.arms import SessionSpec
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Command, Data, Finished, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
-from pytest_wfbench.workspace.churn import changed
 from pytest_wfbench.workspace.overlay import Workspace
 
 KEY_SLACK = 60.0
-CAUSE_CLIP = 300
+CAUSE_CLIP = 4000
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,10 @@ class SessionRunner:
 
     def _produced(self, pattern: str) -> tuple[str | None, Fault | None]:
         """Return the one file a session was to write, or why the hand-over is not valid."""
-        paths = changed(self.workspace, self.sandbox).paths
+        try:
+            paths = changes_of(self.workspace, self.sandbox).paths
+        except Unreadable as error:
+            return None, Fault("miss", "plan-invalid", str(error))
         matching = [path for path in paths if fnmatchcase(path, pattern)]
         if len(matching) == 1 and len(paths) == 1:
             return matching[0], None

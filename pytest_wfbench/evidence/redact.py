@@ -14,17 +14,18 @@ DEEPEST = 200
 
 SHAPES = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)",
+    r"sk-(?:ant|proj|or)-[A-Za-z0-9_-]{8,}",
     r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}",
-    r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{20,}",
-    r"(?<![A-Za-z0-9])github_pat_[A-Za-z0-9_]{20,}",
-    r"(?<![A-Za-z0-9])gl(?:pat|ptt|rt)-[A-Za-z0-9_-]{16,}",
-    r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])",
-    r"(?<![A-Za-z0-9])xox[abeoprs]-[A-Za-z0-9-]{10,}",
-    r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}",
-    r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{20,}",
-    r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{30,}",
-    r"(?<![A-Za-z0-9])pypi-[A-Za-z0-9_-]{40,}",
-    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    r"gh[pousr]_[A-Za-z0-9]{20,}",
+    r"github_pat_[A-Za-z0-9_]{20,}",
+    r"gl(?:pat|ptt|rt)-[A-Za-z0-9_-]{16,}",
+    r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])",
+    r"xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    r"AIza[A-Za-z0-9_-]{35}",
+    r"hf_[A-Za-z0-9]{20,}",
+    r"npm_[A-Za-z0-9]{30,}",
+    r"pypi-[A-Za-z0-9_-]{40,}",
+    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
 )
 NAME = (
     r"(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:api[_-]?key|secret[_-]?key|access[_-]?key|private[_-]?key|master[_-]?key"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from pytest_wfbench.evidence.manifest import Sweep
+from pytest_wfbench.matrix.subject import REPLAY
 from pytest_wfbench.report.escape import cell, one_line
 from pytest_wfbench.report.health import UNSANDBOXED
 from pytest_wfbench.report.prose import spent_dollars, spent_tokens
@@ -91,11 +92,16 @@ def _boundary(report: Report) -> tuple[str, ...]:
     return ("", f"> ⚠️ {UNSANDBOXED}") if report.sweep.sandbox == "host" else ()
 
 
+def _scripted(report: Report) -> str:
+    replayed = [(info.model or "").startswith(REPLAY) for info in report.sweep.subjects]
+    return " (replayed from cassettes, not billed)" if replayed and all(replayed) else ""
+
+
 def _one_line(report: Report) -> str:
     runs = max((len(summary.runs) for summary in report.summaries), default=0)
     parts = (
         _listed(report.subjects, "no subject"),
-        f"answered by {_listed(report.models, UNKNOWN)}",
+        f"answered by {_listed(report.models, UNKNOWN)}{_scripted(report)}",
         f"judge {_listed(report.judges, 'none')}",
         plural(runs, "run"),
         spent_tokens(report.spent),

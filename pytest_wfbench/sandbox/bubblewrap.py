@@ -32,15 +32,17 @@ from pytest_wfbench.sandbox.spec import (
     Tmpfs,
 )
 from pytest_wfbench.sandbox.staging import Staging, plan_staging
+from pytest_wfbench.sandbox.syscalls import peeping_filter
 
 GATEWAY_SOCKET = "/run/wfbench/gateway.sock"
 _INIT = "/run/wfbench/init.pyc"
 _NAMESPACES = (
     "--unshare-user", "--uid", str(UID), "--gid", str(UID), "--unshare-pid", "--unshare-ipc", "--unshare-uts",
     "--unshare-cgroup-try", "--unshare-net", "--hostname", "sandbox", "--die-with-parent", "--new-session",
-    "--as-pid-1", "--cap-drop", "ALL", "--disable-userns", "--clearenv", "--proc", "/proc", "--ro-bind", "/proc/sys",
-    "/proc/sys", "--dev", "/dev",
+    "--as-pid-1", "--cap-drop", "ALL", "--disable-userns", "--clearenv", "--dev", "/dev",
 )  # fmt: skip
+_PROC = ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
+_NO_PROC = ("--dir", "/proc")
 _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/")
 _LAUNCH_ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
@@ -64,7 +66,9 @@ class Bubblewrap:
         mounts = (*system_mounts(self.interpreter, command.bounds), *_of_relay(command), *command.mounts)
         staging = plan_staging([self.binary.path, *_sources(mounts)], self.identity)
         with Channels() as channels:
-            listed = [*_NAMESPACES, *_links(), *_mounted(mounts, staging, channels.file), *_SEALED]
+            proc = _PROC if command.processes_shown else _NO_PROC
+            listed = [*_NAMESPACES, *proc, *_links(), *_mounted(mounts, staging, channels.file)]
+            listed += [*_sealed(mounts), *_SEALED, *_filtered(channels.file)]
             listed += ["--chdir", command.cwd, "--json-status-fd", str(channels.status)]
             order = channels.file(marshal.dumps(self._order(command, channels).plain()))
             init = [str(self.interpreter.init), "-I", "-S", _INIT, str(order)]
@@ -119,6 +123,16 @@ def _sources(mounts: Sequence[Mount]) -> list[Path]:
     return found
 
 
+def _sealed(mounts: Sequence[Mount]) -> list[str]:
+    sealed = [mount.target for mount in mounts if isinstance(mount, Tmpfs) and mount.sealed]
+    return [word for target in sealed for word in ("--remount-ro", target)]
+
+
+def _filtered(file: Callable[[bytes], int]) -> list[str]:
+    program = peeping_filter()
+    return ["--seccomp", str(file(program))] if program else []
+
+
 def _links() -> list[str]:
     return [word for target, path in system_links() for word in ("--symlink", target, path)]
 
@@ -131,8 +145,8 @@ def _words(mount: Mount, staging: Staging, file: Callable[[bytes], int]) -> list
     match mount:
         case Bind(source, target, writable):
             return ["--bind" if writable else "--ro-bind", str(staging.place(source)), target]
-        case Tmpfs(target, size):
-            return ["--size", str(size), "--tmpfs", target]
+        case Tmpfs(target, size, mode):
+            return ["--perms", f"{mode:04o}", "--size", str(size), "--tmpfs", target]
         case Data(target, data, mode):
             return ["--perms", f"{mode:04o}", "--ro-bind-data", str(file(data)), target]
         case Overlay():

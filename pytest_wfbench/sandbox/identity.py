@@ -69,10 +69,10 @@ def cache_directory(identity: Identity) -> Path:
 def shelves(identity: Identity, sandbox: SandboxName) -> Path:
     """Return the directory for templates and start states, which outlive a sweep.
 
-    The host's are kept apart: whatever ran there without a boundary could have written to them.
+    The host's are kept apart: whatever ran there without a boundary could have written to them. Nobody but the
+    sandbox's identity can enter: a repository that only its owner can read is copied there.
     """
-    cache = cache_directory(identity)
-    return cache if sandbox == "bwrap" else private_directory(cache, sandbox, identity)
+    return private_directory(cache_directory(identity), f"shelves-{sandbox}", identity)
 
 
 def private_directory(parent: Path, name: str, identity: Identity) -> Path:

@@ -35,6 +35,12 @@ def system_links() -> tuple[tuple[str, str], ...]:
     return (*links, ("/usr/share/zoneinfo/UTC", "/etc/localtime"), ("../usr/lib/os-release", "/etc/os-release"))
 
 
+def shown_directories(interpreter: Interpreter) -> tuple[Path, ...]:
+    """Return the host's directories that every sandbox can read whole."""
+    places = [_ROOT / name for name in ("usr", *_SYSTEM)]
+    return (*(place for place in places if place.is_dir() and not place.is_symlink()), *interpreter.directories)
+
+
 def system_mounts(interpreter: Interpreter, bounds: Bounds) -> tuple[Mount, ...]:
     """Return what lies below every command's own mounts: system and runtime read-only, private writable places."""
     places = [_ROOT / name for name in ("usr", *_SYSTEM)]

@@ -44,10 +44,15 @@ class Overlay:
 
 @dataclass(frozen=True)
 class Tmpfs:
-    """An empty private directory at ``target``, bounded to ``size`` bytes."""
+    """An empty private directory at ``target``, bounded to ``size`` bytes.
+
+    A ``sealed`` one can neither be written nor changed: it only holds what is mounted in it.
+    """
 
     target: str
     size: int
+    mode: int = 0o755
+    sealed: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,8 @@ class Command:
     ``env`` is added to the pinned allowlist (it may override PATH and HOME). ``gateway`` is the unix socket of the
     session's door: only with it does a relay listen on ``127.0.0.1:GATEWAY_PORT`` of the sandbox. ``timeout`` is in
     seconds. ``stdout_limit`` bounds what is kept of standard output: the head if ``keep`` is ``whole`` (more than the
-    limit ends the command with limit ``output``), else the tail.
+    limit ends the command with limit ``output``), else the tail. Without ``processes_shown`` there is no ``/proc``, so
+    that no process of the sandbox can find, read or write another.
     """
 
     argv: tuple[str, ...]
@@ -94,6 +100,7 @@ class Command:
     bounds: Bounds = Bounds()
     stdout_limit: int = TAIL
     keep: Literal["tail", "whole"] = "tail"
+    processes_shown: bool = True
 
 
 @dataclass(frozen=True)

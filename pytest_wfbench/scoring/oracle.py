@@ -13,11 +13,12 @@ from pathlib import Path
 from pytest_wfbench.files import UnsafeFile, read_untrusted
 from pytest_wfbench.matrix.hidden import HiddenFiles
 from pytest_wfbench.matrix.task import OracleSpec
-from pytest_wfbench.sandbox.spec import Bind, Bounds, Command, Finished, Mount, Sandbox
+from pytest_wfbench.sandbox.spec import Bind, Bounds, Command, Finished, Mount, Sandbox, Tmpfs
 from pytest_wfbench.scoring.junit import JUNIT_LIMIT, BadJUnit, passed_tests
 
 RESULTS_NAME = "results.xml"
 SAID = 400
+HIDDEN = "/run/hidden"
 
 
 class OracleTampered(Exception):
@@ -66,13 +67,15 @@ class Oracle:
             return self._verdict(finished, staged)
 
     def _command(self, workspace: tuple[Mount, ...], staged: Path) -> Command:
-        root, results = f"/run/{secrets.token_hex(8)}", f"/run/{secrets.token_hex(8)}"
+        root, results = f"{HIDDEN}/{secrets.token_hex(16)}", f"{HIDDEN}/{secrets.token_hex(16)}"
+        staged_at = (Bind(staged / "root", root), Bind(staged / "results", results, writable=True))
         return Command(
             argv=("/bin/sh", "-c", self.spec.command),
-            mounts=(*workspace, Bind(staged / "root", root), Bind(staged / "results", results, writable=True)),
+            mounts=(*workspace, Tmpfs(HIDDEN, 1 << 16, mode=_mode(self.spec), sealed=True), *staged_at),
             env={"WFBENCH_ORACLE_ROOT": root, "WFBENCH_ORACLE_RESULTS": f"{results}/{RESULTS_NAME}"},
             timeout=self.timeout,
             bounds=self.bounds,
+            processes_shown=False,
         )
 
     @contextmanager
@@ -130,6 +133,15 @@ class Oracle:
         if missing:
             return tests, f"{len(missing)} of {len(self.hidden.expected.tests)} expected tests did not pass"
         return tests, None
+
+
+def _mode(spec: OracleSpec) -> int:
+    """Return the mode of what holds the hidden files: where nothing has to list it, nothing can.
+
+    A candidate that a black-box oracle runs is of the same uid, and could read what it finds. pytest lists every
+    directory above its tests.
+    """
+    return 0o555 if spec.results == "junit" or "pytest" in spec.command else 0o111
 
 
 def _said(finished: Finished) -> str:

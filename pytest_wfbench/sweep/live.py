@@ -82,7 +82,12 @@ class LiveSweep:
         if self._sweep is not None or not cells:
             return
         results = self.context.results
-        results.mkdir(parents=True)
+        try:
+            results.mkdir(parents=True)
+        except OSError as error:
+            raise SweepFailed(
+                f"{results} cannot be made: {error.strerror}. Name a directory in --wfbench-results"
+            ) from error
         self._sweep = describe_sweep(self.context, self._started, cells, head_commit(self.context.plan.directory))
         write_sweep(results, self._sweep)
         self._writer = RowWriter(results)

@@ -19,6 +19,7 @@ from pytest_wfbench.matrix.problems import InvalidCases, Problem
 from pytest_wfbench.matrix.select import chosen_arms, set_problems, unknown_arms
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
+from pytest_wfbench.sweep.places import exposed, unwritable
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
 from pytest_wfbench.sweep.snapshot import snapshot
@@ -64,6 +65,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         InvalidCases: with every fault of all of it.
     """
     found = Findings()
+    found.add(unwritable(options, directory))
+    found.settle()
     found.add(_sandbox_problems(options, os.environ))
     found.settle()
     tasks = found.take(_tasks(files))
@@ -74,6 +77,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     cassettes = found.take(find_cassettes(files, directory, subjects))
     runtimes = found.take(find_runtimes(subjects, directory, probe))
     apart = tuple(_apart(options, directory, subjects, [*cassettes.values(), *(entry.file for entry in arms.values())]))
+    if options.sandbox == "bwrap":
+        found.add(exposed(tasks, apart))
     templates = found.take(snapshot(tasks, "host" if options.sandbox == "host" else "bwrap", apart))
     scripts = found.take(load_scripts(cassettes))
     for task in tasks:
