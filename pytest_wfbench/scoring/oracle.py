@@ -7,7 +7,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_wfbench.files import UnsafeFile, read_untrusted
@@ -37,7 +37,7 @@ class OracleResult:
     reason: str | None
     seconds: float
     passed_tests: frozenset[str] | None = None
-    said: str = ""
+    said: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

@@ -155,3 +155,34 @@ class TestCauses:
         assert rows["other"]["authored_tests_passed"] is False
         assert rows["other"]["oracle_passed"] is True
         assert "verify ran longer" in rows["other"]["reason"]
+
+
+DEEP = "python3 -c \"import os; [(os.mkdir('d' * 120), os.chdir('d' * 120)) for _ in range(40)]\""
+
+
+@pytest.mark.parametrize("leave", ["chmod 0 .", DEEP])
+def test_what_cannot_be_read_is_a_miss(suite: Suite, leave: str) -> None:
+    """An agent that leaves a workspace nobody can read has missed; its session's numbers are kept."""
+    suite.put("closed.sh", f"#!/bin/sh\necho wrong > a.txt\n{leave}\n")
+    assert suite.run("-k", "finish", agent="closed.sh").ret == 0
+    (row,) = suite.rows()
+    assert (row["outcome"], row["kind"], row["resolved"]) == ("miss", "no-work-produced", False)
+    assert "cannot be read" in row["reason"]
+    assert row["timings"]["session"] > 0
+    assert row["churn"] is None
+
+
+def test_names_of_tools_are_redacted(suite: Suite) -> None:
+    """A secret that an agent uses as a tool's name is in no row; there is a bound on names and on their number."""
+    lines = "".join(
+        f"""say '{{"type":"tool_call","id":"{n}","name":"{name}"}}'; say '{{"type":"tool_result","id":"{n}"}}'\n"""
+        for n, name in enumerate(["planted-value-0123456789", "a" * 500, *(f"t{i}" for i in range(150))])
+    )
+    script = '#!/bin/sh\nsay() { printf "%s\\n" "$1" >&$WFBENCH_EVENTS_FD; }\necho done > a.txt\n' + lines
+    suite.put("named.sh", script + FINAL + "\n")
+    suite.run("-k", "finish", agent="named.sh", SERVICE_TOKEN="planted-value-0123456789")
+    (row,) = suite.rows()
+    assert row["outcome"] == "pass"
+    assert "planted-value" not in json.dumps(row)
+    assert len(row["tool_calls"]) == 100
+    assert max(map(len, row["tool_calls"])) == 80

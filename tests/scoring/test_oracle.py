@@ -79,13 +79,34 @@ class TestHidden:
             'for f in "$WFBENCH_ORACLE_ROOT/deep/data" "$WFBENCH_ORACLE_ROOT/new"; do '
             '  if sh -c "echo x > $f" 2>/dev/null; then exit 7; fi; done; '
             "echo changed > /workspace/README; test ! -S /run/wfbench/gateway.sock; "
-            'test "$(wc -l < /proc/net/route)" = 1; test ! -e /workspace/oracles'
+            'test "$(python3 -c "import socket; print(*dict(socket.if_nameindex()).values())")" = lo; '
+            "test ! -e /workspace/oracles"
         )
         made = oracle('sh "$WFBENCH_ORACLE_ROOT/check.sh"', {"check.sh": script, "deep/data": "secret"})
         mounts = workspace()
         for _ in range(2):
             assert made.judge(mounts).reason is None
         assert [path.name for path in made.scratch.iterdir()] == []
+
+    def test_a_candidate_it_runs_cannot_find_it(self, oracle: MakeOracle, workspace: MakeWorkspace) -> None:
+        """A candidate that the oracle starts finds neither the files nor the oracle's process, and changes neither."""
+        peek = (
+            "import ctypes, os\n"
+            "found = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+            "for place in ('/run', '/run/hidden'):\n"
+            "    try: found += [n for n in os.listdir(place) if n not in ('hidden', 'wfbench')]\n"
+            "    except OSError: pass\n"
+            "parent, libc = os.getppid(), ctypes.CDLL(None)\n"
+            "if libc.ptrace(16, parent, 0, 0) == 0: found.append('ptrace')\n"
+            "local, remote = ctypes.create_string_buffer(8), (ctypes.c_size_t * 2)(id(os), 8)\n"
+            "ours = (ctypes.c_size_t * 2)(ctypes.addressof(local), 8)\n"
+            "if libc.process_vm_readv(parent, ours, 1, remote, 1, 0) > 0: found.append('memory')\n"
+            "print(*found)\n"
+        )
+        check = 'said=$(env -i PATH="$PATH" python3 -I /workspace/peek.py); echo "$said" >&2; test -z "$said"'
+        made = oracle('sh "$WFBENCH_ORACLE_ROOT/check.sh"', {"check.sh": check})
+        result = made.judge(workspace(peek_py=peek))
+        assert result.passed, result.said
 
     def test_not_to_be_seen_before(self, oracle: MakeOracle, sandbox: Bubblewrap, workspace: MakeWorkspace) -> None:
         """No byte of it is anywhere in the sandbox of a session or of verify."""

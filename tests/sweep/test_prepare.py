@@ -92,6 +92,39 @@ class TestProblems:
 
 
 class TestSnapshot:
+    def test_what_the_harness_knows_is_no_part(self, suite: Suite) -> None:
+        """Where the case file lies in the repository itself, no snapshot holds cases, arms, results or scripts."""
+        root = suite.path
+        for name in ("results/old/patch.diff", ".pytest_cache/x", "cassettes/demo/a.yaml", "overlay/work/SKILL.md"):
+            suite.put(name, "secret\n")
+        suite.put("a.txt", "open\n")
+        suite.put("more.cases.yaml", (root / "cases" / "tiny.cases.yaml").read_text().replace("repo: tiny", "repo: ."))
+        suite.put("arms.yaml", (root / "cases" / "arms.yaml").read_text())
+        options = read_options(lambda spec: {"subject": ["command:solve.sh"]}.get(spec.field))
+        plan = prepare([root / "more.cases.yaml"], options, root)
+        there = {path.name for path in plan.templates["finish"].path.iterdir()}
+        assert "a.txt" in there
+        hidden = {"results", ".pytest_cache", "cassettes", "arms.yaml", "more.cases.yaml", "oracles", "solve.sh"}
+        assert not there & hidden
+
+    def test_hidden_files_in_plain_sight(self, suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A suite that lies where every sandbox can read, such as in the virtual environment, is refused."""
+        monkeypatch.setattr("pytest_wfbench.sweep.places.shown_directories", lambda _: (suite.path / "oracles",))
+        said = problems(suite)
+        assert said == [
+            "oracles: lies in <suite>/oracles, which every sandbox can read. Move it, or the virtual environment, "
+            "so that neither holds the other"
+        ]
+
+    def test_places_that_cannot_be_written(self, suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A cache or results directory that cannot be made is said at once."""
+        suite.put("taken", "a file\n")
+        monkeypatch.setenv("WFBENCH_CACHE_DIR", str(suite.path / "taken" / "cache"))
+        said = problems(suite, results="taken/results")
+        assert len(said) == 2
+        assert said[0].startswith("--wfbench-results: taken is no directory that can be written.")
+        assert said[1].startswith("WFBENCH_CACHE_DIR: the cache directory")
+
     def test_own_directories_are_no_part(self, suite: Suite, tmp_path: Path) -> None:
         """A repository that holds the suite itself is snapshotted without case directory, oracles and private paths."""
         suite.put("app.py", "answer = 42\n")
