@@ -109,7 +109,7 @@ class TestOutage:
         result = suite.run("--wfbench-outage-limit=3", "--wfbench-runs=3", "-rs", agent="broken.sh")
         result.assert_outcomes(failed=3, skipped=6)
         assert result.ret == 1
-        cause = "3 consecutive unusable cells, the last one: session-error: exit status 3"
+        cause = "3 consecutive unusable cells, the last one: session-error: exit status 3: it broke"
         result.stdout.fnmatch_lines([f"BROKEN*{cause}", f"SKIPPED * outage-stop: {cause}"])
         assert len(suite.rows()) == 3
         sweep = suite.sweep()

@@ -25,7 +25,7 @@ SHAPES = (
     r"hf_[A-Za-z0-9]{20,}",
     r"npm_[A-Za-z0-9]{30,}",
     r"pypi-[A-Za-z0-9_-]{40,}",
-    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
 )
 NAME = (
     r"(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:api[_-]?key|secret[_-]?key|access[_-]?key|private[_-]?key|master[_-]?key"

@@ -135,4 +135,4 @@ def _fault(wanted: bool, results: Sequence[OracleResult]) -> str | None:
 
 
 def _reasons(results: Sequence[OracleResult]) -> Iterator[str]:
-    return (f" ({result.reason}): {result.said}" for result in results if result.reason)
+    return (f" ({result.reason})" + (f": {result.said}" if result.said else "") for result in results if result.reason)

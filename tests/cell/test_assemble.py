@@ -29,7 +29,7 @@ def faults(
 ) -> list[str]:
     end = SessionEnd("work", Transcript(), SessionUsage(), WELL, None, session)
     record: Any = SimpleNamespace(
-        sessions=(end,), change=SimpleNamespace(something=something), verify=verify, oracle=oracle
+        sessions=(end,), change=SimpleNamespace(something=something), unreadable=None, verify=verify, oracle=oracle
     )
     found = list(cell_faults(record))
     assert all(fault.kind in (UNUSABLE_KINDS if fault.outcome == "unusable" else MISS_KINDS) for fault in found)
