@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.gateway.api import Event
 
 
@@ -54,4 +54,4 @@ class EventLog:
 
 def timestamp() -> str:
     """Return now, UTC, ISO 8601 with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return stamp(now())

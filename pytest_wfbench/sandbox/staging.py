@@ -16,7 +16,7 @@ from pytest_wfbench.sandbox.identity import Identity
 
 STAGE = Path("/var/cache/pytest-wfbench/stage")
 
-_SCRIPT = """set -e
+_STAGE = """set -e
 stage=$1; shift
 mount -t tmpfs -o mode=0711 stage "$stage"
 n=0
@@ -26,21 +26,11 @@ while [ "$1" != -- ]; do
   n=$((n + 1)); shift
 done
 shift
-exec "$@"
 """
+_EXEC = 'exec "$@"\n'
 
 # Every closed directory is covered by an empty one, in which only what is needed is mounted again where it was.
-_UNCOVER = """set -e
-stage=$1; shift
-mount -t tmpfs -o mode=0711 stage "$stage"
-n=0
-while [ "$1" != -- ]; do
-  if [ -d "$1" ]; then mkdir "$stage/$n"; else : > "$stage/$n"; fi
-  mount --rbind "$1" "$stage/$n"
-  n=$((n + 1)); shift
-done
-shift
-while [ "$1" != -- ]; do mount -t tmpfs -o mode=0711 cover "$1"; shift; done
+_UNCOVER = """while [ "$1" != -- ]; do mount -t tmpfs -o mode=0711 cover "$1"; shift; done
 shift
 n=0
 while [ "$1" != -- ]; do
@@ -50,7 +40,6 @@ while [ "$1" != -- ]; do
   n=$((n + 1)); shift
 done
 shift
-exec "$@"
 """
 
 
@@ -72,7 +61,7 @@ class Staging:
         """Return what stands before a command line to run it where the units are mounted, under the identity."""
         if not self.units:
             return ()
-        return (*_private(_SCRIPT), *map(str, self.units), "--", *_changed(identity))
+        return (*_private(_STAGE + _EXEC), *map(str, self.units), "--", *_changed(identity))
 
     def launch_in_place(self, identity: Identity) -> tuple[str, ...]:
         """Return the same for a command line that knows nothing of ``place``: every path is found where it is."""
@@ -80,7 +69,7 @@ class Staging:
             return ()
         units = tuple(map(str, self.units))
         covers = sorted({str(_outermost_closed(unit, identity)) for unit in self.units})
-        return (*_private(_UNCOVER), *units, "--", *covers, "--", *units, "--", *_changed(identity))
+        return (*_private(_STAGE + _UNCOVER + _EXEC), *units, "--", *covers, "--", *units, "--", *_changed(identity))
 
 
 def _private(script: str) -> tuple[str, ...]:
