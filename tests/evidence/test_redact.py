@@ -165,3 +165,20 @@ class TestProperties:
         start = time.monotonic()
         Redactor(["secret-value"]).text(piece * (300_000 // len(piece)))
         assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-ant-" + "api03-" + "a1B2c3D4" * 4,
+        "ghp_" + "a1B2c3D4" * 4,
+        "AKIA" + "A1B2C3D4" * 2,
+        "glpat-" + "a1B2c3D4" * 3,
+        "xoxb-" + "1234567890ab",
+        "AIza" + "a1B2c3D" * 5,
+        "hf_" + "a1B2c3D4" * 3,
+    ],
+)
+def test_a_key_glued_to_a_word(secret: str) -> None:
+    """A key's shape is known also where a letter stands before it."""
+    assert secret not in Redactor([]).text(f"aaaa{secret} b")
