@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pytest_wfbench.digests import digest_bytes
 from pytest_wfbench.evidence.row import Churn
 from pytest_wfbench.sandbox.spec import Overlay, Sandbox
-from pytest_wfbench.workspace.inside import Answer, Inquiry
+from pytest_wfbench.workspace.inside import Inquiry
 from pytest_wfbench.workspace.overlay import SKILL_ROOTS, Workspace
 from pytest_wfbench.workspace.program import run_inside
 
 PATCH_LIMIT = 300_000
 _RAW = "/run/wfbench/raw"
 _START = "/run/wfbench/start"
-_WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_WILDCARDS = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+_WILD = re.compile(r"[*?]")
 
 
 @dataclass(frozen=True)
@@ -54,33 +55,66 @@ def changed(workspace: Workspace, sandbox: Sandbox, plans: Iterable[str] = (), t
         ProgramFailed: when it cannot be computed.
     """
     start = Overlay(workspace.start.layers, _START, "ro")
+    excluded = [trimmed(glob) for glob in (*plans, *SKILL_ROOTS)]
     inquiry = Inquiry(
         commit=workspace.start.start_commit,
         prefixes=tuple(prefix.encode() for prefix in workspace.prefixes),
         since=workspace.since,
-        excluded=tuple(pattern(glob) for glob in (*plans, *SKILL_ROOTS)),
+        below=tuple(glob.encode() for glob in excluded if not _WILD.search(glob)),
+        matching=tuple(pattern(glob) for glob in excluded if _WILD.search(glob)),
+        pathspecs=tuple(spec for glob in excluded for spec in pathspecs(glob)),
         patch_limit=PATCH_LIMIT,
     )
     mounts = (*workspace.merged_mounts(), *workspace.raw_mounts(_RAW), start)
-    found = run_inside(sandbox, "inside", "answer", tuple(inquiry), mounts, timeout, places=(_START, _RAW))
-    return _change(Answer(*found))
+    found = run_inside(sandbox, "inside", "answer", inquiry.plain(), mounts, timeout, places=(_START, _RAW))
+    return _change(*found)
 
 
-def _change(found: Answer) -> Change:
-    patch = base64.b64decode(found.patch)
+def _change(
+    counted: int,
+    insertions: int,
+    deletions: int,
+    fingerprint: str,
+    paths: list[tuple[str, bool]],
+    patch: str,
+    truncated: bool,
+    head: str | None,
+) -> Change:
+    data = base64.b64decode(patch)
     return Change(
-        paths=tuple(path for path, _ in found.paths),
-        files=tuple(path for path, excluded in found.paths if not excluded),
-        churn=Churn(files=found.files, insertions=found.insertions, deletions=found.deletions),
-        fingerprint=f"sha256:{found.fingerprint}" if found.files else None,
-        patch=patch,
-        truncated=found.truncated,
-        patch_digest=digest_bytes(patch) if found.files else None,
-        head=found.head,
+        paths=tuple(path for path, _ in paths),
+        files=tuple(path for path, excluded in paths if not excluded),
+        churn=Churn(files=counted, insertions=insertions, deletions=deletions),
+        fingerprint=f"sha256:{fingerprint}" if counted else None,
+        patch=data,
+        truncated=truncated,
+        patch_digest=digest_bytes(data) if counted else None,
+        head=head,
     )
 
 
+def trimmed(glob: str) -> str:
+    """Return a path or pattern as it stands for paths without a slash or dot before them."""
+    return glob.strip("/").removeprefix("./")
+
+
+def pathspecs(glob: str) -> tuple[str, str]:
+    """Return what makes git leave out what ``pattern`` matches: the path itself, and all below it."""
+    literal = re.sub(r"([\[\]\\])", r"\\\1", trimmed(glob))
+    return f":(exclude,glob){literal}", f":(exclude,glob){literal}/**"
+
+
 def pattern(glob: str) -> bytes:
-    """Return a regular expression over whole paths for a path or pattern, or for all below the directory it names."""
-    words = re.split(r"(\*\*/|\*\*|\*|\?)", glob.strip("/").removeprefix("./"))
-    return ("".join(_WILDCARDS.get(word, re.escape(word)) for word in words) + "(?:/.*)?").encode()
+    """Return a regular expression over whole paths for a path or pattern, or for all below the directory it names.
+
+    As in git, ``**`` crosses directories only where it stands for whole ones; elsewhere it is ``*``.
+    """
+    glob = trimmed(glob)
+    whole = glob == "**" or glob.endswith("/**")
+    words = re.split(r"((?:(?<=/)|^)\*\*/|\*+|\?)", glob.removesuffix("**") if whole else glob)
+    end = ".+" if whole else "(?:/.*)?"
+    return ("".join(_translated(word) for word in words) + end).encode()
+
+
+def _translated(word: str) -> str:
+    return _WILDCARDS.get(word[:1] if set(word) == {"*"} else word) or re.escape(word)

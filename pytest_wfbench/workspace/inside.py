@@ -10,15 +10,9 @@ git is run on directories of the harness's own; the workspace's ``.git`` is read
 from __future__ import annotations
 
 import binascii
-import hashlib
-import json
 import marshal
 import os
-import re
-import subprocess
 import sys
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from pytest_wfbench.workspace.fastimport import (
     ATTRIBUTES,
@@ -26,60 +20,87 @@ from pytest_wfbench.workspace.fastimport import (
     bare_directory,
     commit_header,
 )
+from pytest_wfbench.workspace.light import Child, as_json, sha256
 from pytest_wfbench.workspace.traces import changed_entries, compared_entries
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Plain = tuple[str, tuple[bytes, ...], int | None, tuple[bytes, ...], tuple[bytes, ...], tuple[str, ...], int]
+    Answer = tuple[int, int, int, str, tuple[tuple[str, bool], ...], str, bool, str | None]
+
 LISTED = 10_000
+_HEXADECIMAL = frozenset("0123456789abcdef")
 _GIT = ("git", "-c", "core.logAllRefUpdates=false", "-c", "core.quotePath=false")
 
 
-class Inquiry(NamedTuple):
+class Inquiry:
     """What is asked of the workspace, which is the working directory: its start commit, and what is left out.
 
     ``prefixes`` are the paths that have an upper of their own, in the order in which these are numbered; ``since`` is
     none then. Else everything is compared with the start state, and what was touched at or after ``since`` (nanoseconds
-    of the file system's clock) is looked at in any case. ``excluded`` are regular expressions over whole paths.
+    of the file system's clock) is looked at in any case. What is left out of the counts is said three times over:
+    ``below`` are directories (or files), ``matching`` regular expressions over whole paths, and ``pathspecs`` mean both
+    in git's words.
     """
 
-    commit: str
-    prefixes: tuple[bytes, ...]
-    since: int | None
-    excluded: tuple[bytes, ...] = ()
-    patch_limit: int = 0
+    def __init__(
+        self,
+        commit: str,
+        prefixes: tuple[bytes, ...],
+        since: int | None,
+        below: tuple[bytes, ...] = (),
+        matching: tuple[bytes, ...] = (),
+        pathspecs: tuple[str, ...] = (),
+        patch_limit: int = 0,
+    ) -> None:
+        self.commit = commit
+        self.prefixes = prefixes
+        self.since = since
+        self.below = below
+        self.matching = matching
+        self.pathspecs = pathspecs
+        self.patch_limit = patch_limit
+
+    def plain(self) -> Plain:
+        """Return the fields in the order in which the class takes them, for ``marshal``."""
+        left_out = (self.below, self.matching, self.pathspecs)
+        return (self.commit, self.prefixes, self.since, *left_out, self.patch_limit)
+
+    def leaves_out(self, path: bytes) -> bool:
+        """Whether a path is a plan's or a skill's."""
+        return any(path == place or path.startswith(place + b"/") for place in self.below) or (
+            bool(self.matching) and _matches(self.matching, path)
+        )
 
 
-class Places(NamedTuple):
+class Places:
     """Where the start state and, numbered, the raw uppers lie."""
 
-    start: str
-    raw: str
+    def __init__(self, start: str, raw: str) -> None:
+        self.start = start
+        self.raw = raw
 
 
-class FileChange(NamedTuple):
+class FileChange:
     """One changed path; ``mode`` and ``name`` (of its object) are those it has now; a binary file has no lines."""
 
-    path: bytes
-    status: str
-    mode: str
-    name: str
-    insertions: int
-    deletions: int
-    excluded: bool
+    def __init__(self, path: bytes, kind: tuple[str, str, str], lines: tuple[int, int], excluded: bool) -> None:
+        self.path = path
+        self.status, self.mode, self.name = kind
+        self.insertions, self.deletions = lines
+        self.excluded = excluded
+
+    def identity(self) -> tuple[bytes, str, str, str]:
+        """What two changes must agree in to be the same."""
+        return self.path, self.status, self.mode, self.name
 
 
-class Answer(NamedTuple):
-    """What was changed. The counts, the fingerprint and the patch leave the excluded paths out.
+def _matches(patterns: tuple[bytes, ...], path: bytes) -> bool:
+    import re
 
-    ``paths`` are (path, excluded) of the first changes, ``patch`` is in base 64, ``head`` where HEAD points.
-    """
-
-    files: int
-    insertions: int
-    deletions: int
-    fingerprint: str
-    paths: tuple[tuple[str, bool], ...]
-    patch: str
-    truncated: bool
-    head: str | None
+    return any(re.fullmatch(pattern, path, re.DOTALL) for pattern in patterns)
 
 
 def entries(inquiry: Inquiry, places: Places) -> Iterator[bytes]:
@@ -90,9 +111,25 @@ def entries(inquiry: Inquiry, places: Places) -> Iterator[bytes]:
         yield from changed_entries(prefix, os.fsencode(os.path.join(places.raw, str(number))))
 
 
-def git(*arguments: str, git_dir: str, checked: bool = True) -> bytes:
+def git(*arguments: str, git_dir: str) -> bytes:
     """Run git on a directory of the harness's own and return what it prints."""
-    return subprocess.run([*_GIT, *arguments], env=_env(git_dir), check=checked, stdout=subprocess.PIPE).stdout
+    return _output(_reading(*arguments, git_dir=git_dir), arguments[0])
+
+
+def _reading(*arguments: str, git_dir: str) -> Child:
+    return Child([*_GIT, *arguments], _env(git_dir), 1)
+
+
+def _output(child: Child, name: str) -> bytes:
+    with open(child.pipe, "rb") as stream:
+        data = stream.read()
+    _expect(child, name)
+    return data
+
+
+def _expect(child: Child, name: str) -> None:
+    if (status := child.wait()) != 0:
+        raise SystemExit(f"git {name} ended with status {status}")
 
 
 def _env(git_dir: str) -> dict[str, str]:
@@ -102,21 +139,19 @@ def _env(git_dir: str) -> dict[str, str]:
 def import_changes(git_dir: str, inquiry: Inquiry, places: Places, branch: bytes, message: bytes) -> str:
     """Commit what was changed onto a branch, with the start commit as parent, and return the commit's id."""
     arguments = ["fast-import", "--quiet", "--force", "--done", "--depth=0"]
-    with subprocess.Popen([*_GIT, *arguments], stdin=subprocess.PIPE, env=_env(git_dir)) as process:
-        assert process.stdin is not None
-        process.stdin.write(commit_header(branch, inquiry.commit.encode(), message))
-        process.stdin.writelines(entries(inquiry, places))
-        process.stdin.write(b"\ndone\n")
-        process.stdin.close()
-    if process.returncode != 0:
-        raise SystemExit(f"git fast-import ended with status {process.returncode}")
+    child = Child([*_GIT, *arguments], _env(git_dir), 0)
+    with open(child.pipe, "wb") as stream:
+        stream.write(commit_header(branch, inquiry.commit.encode(), message))
+        stream.writelines(entries(inquiry, places))
+        stream.write(b"\ndone\n")
+    _expect(child, "fast-import")
     return _small_text(os.path.join(git_dir, os.fsdecode(branch))).strip()
 
 
-def list_changes(git_dir: str, old: str, new: str, excluded: tuple[bytes, ...]) -> list[FileChange]:
-    """Return every path in which two commits differ, sorted, renames as a removal and an addition."""
-    out = git("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-abbrev", old, new, git_dir=git_dir)
-    fields = iter(out.split(b"\0"))
+def list_changes(git_dir: str, inquiry: Inquiry, new: str) -> list[FileChange]:
+    """Return every path in which a commit differs from the start, sorted, renames as a removal and an addition."""
+    options = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-abbrev")
+    fields = iter(git("diff-tree", *options, inquiry.commit, new, git_dir=git_dir).split(b"\0"))
     kinds: dict[bytes, tuple[str, str, str]] = {}
     changes = []
     for field in fields:
@@ -125,25 +160,28 @@ def list_changes(git_dir: str, old: str, new: str, excluded: tuple[bytes, ...]) 
             kinds[next(fields)] = (status, mode, name)
         elif field:
             inserted, deleted, path = field.split(b"\t", 2)
-            left_out = any(re.fullmatch(pattern, path, re.DOTALL) for pattern in excluded)
-            changes.append(FileChange(path, *kinds[path], _count(inserted), _count(deleted), left_out))
-    return sorted(changes)
+            lines = (_count(inserted), _count(deleted))
+            changes.append(FileChange(path, kinds[path], lines, inquiry.leaves_out(path)))
+    return sorted(changes, key=lambda change: change.path)
 
 
 def _count(field: bytes) -> int:
     return 0 if field == b"-" else int(field)
 
 
-def read_patch(git_dir: str, old: str, new: str, left_out: list[bytes], limit: int) -> tuple[bytes, bool]:
-    """Return the patch without some paths, and whether it was cut off at ``limit`` bytes."""
+def begin_patch(git_dir: str, inquiry: Inquiry, new: str) -> Child:
+    """Start git on the patch of what is not left out; it works while the changes are listed."""
     options = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--binary", "-p", "-r")
-    paths = [os.fsdecode(b":(exclude,literal)" + path) for path in left_out]
-    command = [*_GIT, "diff-tree", *options, old, new, "--", ":/", *paths]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=_env(git_dir)) as process:
-        assert process.stdout is not None
-        data = process.stdout.read(limit + 1)
-        if len(data) > limit:
-            process.kill()
+    return _reading("diff-tree", *options, inquiry.commit, new, "--", ":/", *inquiry.pathspecs, git_dir=git_dir)
+
+
+def end_patch(child: Child, limit: int) -> tuple[bytes, bool]:
+    """Return the patch, and whether it was cut off at ``limit`` bytes."""
+    with open(child.pipe, "rb") as stream:
+        data = stream.read(limit + 1)
+    status = child.wait()
+    if status != 0 and len(data) <= limit:
+        raise SystemExit(f"git diff-tree ended with status {status}")
     return data[:limit], len(data) > limit
 
 
@@ -157,7 +195,8 @@ def read_head(base: str = ".git") -> str | None:
         known = {ref: commit for commit, ref in lines}
         loose = "" if ".." in name or name.startswith("/") else _small_text(os.path.join(base, name))
         head = loose or known.get(name, "")
-    return head.strip() if re.fullmatch(r"[0-9a-f]{40}", head.strip()) else None
+    commit = head.strip()
+    return commit if len(commit) == 40 and _HEXADECIMAL.issuperset(commit) else None
 
 
 def _small_text(path: str) -> str:
@@ -169,24 +208,26 @@ def _small_text(path: str) -> str:
 
 
 def answer(inquiry: Inquiry, places: Places) -> Answer:
-    """Compute what the workspace changed, in a git directory that is gone with the sandbox."""
+    """Compute what the workspace changed, in a git directory that is gone with the sandbox.
+
+    The counts, the fingerprint and the patch leave the excluded paths out: files, insertions, deletions, fingerprint,
+    (path, excluded) of the first changes, the patch in base 64, whether it was cut off, the commit where HEAD points.
+    """
     git_dir = bare_directory(os.path.join(os.environ["TMPDIR"], "git"), os.path.join(places.start, ".git/objects"))
     new = import_changes(git_dir, inquiry, places, b"refs/heads/cell", b"cell")
-    changes = list_changes(git_dir, inquiry.commit, new, inquiry.excluded)
+    patching = begin_patch(git_dir, inquiry, new)
+    changes = list_changes(git_dir, inquiry, new)
+    patch, truncated = end_patch(patching, inquiry.patch_limit)
     counted = [change for change in changes if not change.excluded]
-    left_out = [change.path for change in changes if change.excluded]
-    patch, truncated = b"", False
-    if counted:
-        patch, truncated = read_patch(git_dir, inquiry.commit, new, left_out, inquiry.patch_limit)
-    return Answer(
-        files=len(counted),
-        insertions=sum(change.insertions for change in counted),
-        deletions=sum(change.deletions for change in counted),
-        fingerprint=hashlib.sha256(repr([tuple(change[:4]) for change in counted]).encode()).hexdigest(),
-        paths=tuple((os.fsdecode(change.path), change.excluded) for change in changes[:LISTED]),
-        patch=binascii.b2a_base64(patch, newline=False).decode(),
-        truncated=truncated,
-        head=read_head(),
+    return (
+        len(counted),
+        sum(change.insertions for change in counted),
+        sum(change.deletions for change in counted),
+        sha256(repr([change.identity() for change in counted]).encode()).hexdigest(),
+        tuple((os.fsdecode(change.path), change.excluded) for change in changes[:LISTED]),
+        binascii.b2a_base64(patch, newline=False).decode(),
+        truncated,
+        read_head(),
     )
 
 
@@ -199,7 +240,10 @@ def seal(inquiry: Inquiry, places: Places) -> str:
         stream.write(ATTRIBUTES)
     commit = import_changes(git_dir, inquiry, places, b"refs/heads/main", b"start state")
     git("read-tree", "-i", "-m", commit, git_dir=git_dir)
-    git("--work-tree", ".", "update-index", "-q", "--refresh", git_dir=git_dir, checked=False)
+    # It says by its status which files have changed; all that is wanted here is a fresh index.
+    refreshing = _reading("--work-tree", ".", "update-index", "-q", "--refresh", git_dir=git_dir)
+    os.close(refreshing.pipe)
+    refreshing.wait()
     os.unlink(attributes)
     return commit
 
@@ -207,4 +251,4 @@ def seal(inquiry: Inquiry, places: Places) -> str:
 def main(task: str, start: str, raw: str) -> None:
     """Read an inquiry, write the answer as JSON."""
     inquiry = Inquiry(*marshal.load(sys.stdin.buffer))
-    json.dump({"answer": answer, "seal": seal}[task](inquiry, Places(start, raw)), sys.stdout)
+    sys.stdout.write(as_json({"answer": answer, "seal": seal}[task](inquiry, Places(start, raw))))

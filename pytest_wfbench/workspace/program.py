@@ -13,10 +13,10 @@ from pytest_wfbench.sandbox.bytecode import bytecode
 from pytest_wfbench.sandbox.spec import STREAM, WORKSPACE, Bounds, Command, Data, Mount, Sandbox
 
 _LIBRARY = "/run/wfbench/lib"
-_MODULES = ("fastimport", "traces", "inside", "files_inside")
+_MODULES = ("light", "fastimport", "traces", "inside", "files_inside")
 _LAUNCH = (
     "import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
-    "from importlib import import_module as load; load('pytest_wfbench.workspace.' + sys.argv[2]).main(*sys.argv[3:])"
+    "__import__('pytest_wfbench.workspace.' + sys.argv[2], fromlist=['main']).main(*sys.argv[3:])"
 )
 _BOUNDS = Bounds(file_size=8 << 30)
 

@@ -185,6 +185,6 @@ def _translate(place: Callable[[], object]) -> None:
 
 
 def _seal(template: Template, ground: _Ground, sandbox: Sandbox) -> str:
-    inquiry = tuple(Inquiry(template.snapshot_commit, ground.prefixes, ground.since))
+    inquiry = Inquiry(template.snapshot_commit, ground.prefixes, ground.since).plain()
     mounts = (ground.workspace, ground.traces)
     return str(run_inside(sandbox, "inside", "seal", inquiry, mounts, places=(_START, _RAW)))

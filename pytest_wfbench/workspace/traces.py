@@ -8,12 +8,15 @@ Run inside a sandbox, in the workspace; needs the standard library only. The wor
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-from collections.abc import Iterator
 
 from pytest_wfbench.workspace.fastimport import deletion, inline_entry
+from pytest_wfbench.workspace.light import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LARGE_FILE = 32 << 20
 LARGE_TREE = 512 << 20
@@ -120,7 +123,7 @@ def _content(place: bytes, limit: int) -> bytes:
             data = stream.read(limit + 1)
             if len(data) <= limit:
                 return data
-            digest = hashlib.sha256(data)
+            digest = sha256(data)
             while data := stream.read(1 << 20):
                 digest.update(data)
             return b"\0large " + digest.hexdigest().encode()

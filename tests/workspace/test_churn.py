@@ -192,6 +192,34 @@ class TestExclusion:
 
         assert bool(re.fullmatch(pattern(glob), path, re.DOTALL)) == matches
 
+    @pytest.mark.parametrize(
+        "glob",
+        [
+            "p/*.md",
+            "p",
+            "**/q.md",
+            "p/**",
+            "p/**/*.md",
+            "*.md",
+            "p/*",
+            "[x].md",
+            "p/?.md",
+            "p**d",
+            "**",
+            "./p/q",
+            "a\\b",
+        ],
+    )
+    def test_counts_and_patch_agree(self, shop: Workshop, glob: str) -> None:
+        """What the counts leave out the patch leaves out, and nothing else."""
+        paths = ["p/a.md", "p/q/b.md", "p/q/q.md", "q.md", "[x].md", "x.md", "pd", "p.d", "a\\b", "other"]
+        script = "mkdir -p p/q; " + "; ".join(f"echo new > '{path}'" for path in paths)
+        change = shop.change(script, glob)
+        lines = [line for line in change.patch.decode().splitlines() if line.startswith("diff --git ")]
+        assert len(lines) == len(change.files) == change.churn.files
+        for path in change.files:
+            assert any(path.replace("\\", "\\\\") in line for line in lines)
+
     @given(st.text(st.characters(blacklist_characters="*?/\0", blacklist_categories=["Cs"]), min_size=1))
     def test_plain_names_match_themselves(self, name: str) -> None:
         """A name without wildcards means that file and nothing else."""
