@@ -6,7 +6,7 @@ import marshal
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,7 +67,8 @@ class Bubblewrap:
         staging = plan_staging([self.binary.path, *_sources(mounts)], self.identity)
         with Channels() as channels:
             proc = _PROC if command.processes_shown else _NO_PROC
-            listed = [*_NAMESPACES, *proc, *_links(), *_mounted(mounts, staging, channels.file)]
+            listed = [*_NAMESPACES, *proc, *_links(system_links()), *_mounted(mounts, staging, channels.file)]
+            listed += _links(self.interpreter.links)
             listed += [*_sealed(mounts), *_SEALED, *_filtered(channels.file)]
             listed += ["--chdir", command.cwd, "--json-status-fd", str(channels.status)]
             order = channels.file(marshal.dumps(self._order(command, channels).plain()))
@@ -133,8 +134,8 @@ def _filtered(file: Callable[[bytes], int]) -> list[str]:
     return ["--seccomp", str(file(program))] if program else []
 
 
-def _links() -> list[str]:
-    return [word for target, path in system_links() for word in ("--symlink", target, path)]
+def _links(links: Iterable[tuple[str, str]]) -> list[str]:
+    return [word for target, path in links for word in ("--symlink", target, path)]
 
 
 def _mounted(mounts: Sequence[Mount], staging: Staging, file: Callable[[bytes], int]) -> list[str]:
