@@ -1,18 +1,23 @@
 """Paths that the sandbox's uid cannot reach (below a private home of root's) made reachable, in a mount namespace.
 
-Nothing is mounted on the host: the mounts live in a namespace that dies with its only process, whatever kills that.
-Bubblewrap is started inside, after the change of identity, with the paths rewritten. The upper and the work directory
+Nothing is mounted on the host: the mounts live in a namespace that dies with the process that has it open, whatever
+kills that. It is made once for the same paths, since entering is much cheaper. Bubblewrap is started inside, after the change of identity, with the paths rewritten. The upper and the work directory
 of an overlay must be on one mount, so they lie in one directory that the identity can traverse.
 """
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from io import FileIO
 from pathlib import Path
 
 from pytest_wfbench.sandbox.identity import Identity
+from pytest_wfbench.sandbox.process import end_process, start_process
 
 STAGE = Path("/var/cache/pytest-wfbench/stage")
 
@@ -28,6 +33,8 @@ done
 shift
 """
 _EXEC = 'exec "$@"\n'
+_HOLD = "echo ready\nread -r _ || :\n"
+_ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 # Every closed directory is covered by an empty one, in which only what is needed is mounted again where it was.
 _UNCOVER = """while [ "$1" != -- ]; do mount -t tmpfs -o mode=0711 cover "$1"; shift; done
@@ -61,7 +68,10 @@ class Staging:
         """Return what stands before a command line to run it where the units are mounted, under the identity."""
         if not self.units:
             return ()
-        return (*_private(_STAGE + _EXEC), *map(str, self.units), "--", *_changed(identity))
+        held = _namespace(self.units)
+        if held is None:
+            return (*_private(_STAGE + _EXEC), *map(str, self.units), "--", *_changed(identity))
+        return ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{held.fileno()}", "--", *_changed(identity))
 
     def launch_in_place(self, identity: Identity) -> tuple[str, ...]:
         """Return the same for a command line that knows nothing of ``place``: every path is found where it is."""
@@ -72,9 +82,30 @@ class Staging:
         return (*_private(_STAGE + _UNCOVER + _EXEC), *units, "--", *covers, "--", *units, "--", *_changed(identity))
 
 
-def _private(script: str) -> tuple[str, ...]:
+@lru_cache(maxsize=32)
+def _namespace(units: tuple[Path, ...]) -> FileIO | None:
+    """Return a mount namespace with the units in it, open; none where it cannot be made or held."""
+    try:
+        command = (*_private(_STAGE + _HOLD, "slave"), *map(str, units), "--")
+        maker = start_process(command, env=_ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except OSError:
+        return None
+    try:
+        assert maker.stdout is not None
+        ready = maker.stdout.readline() == b"ready\n"
+        return FileIO(f"/proc/{maker.pid}/ns/mnt") if ready else None
+    except OSError:
+        return None
+    finally:
+        for stream in (maker.stdin, maker.stdout):
+            if stream is not None:
+                stream.close()
+        end_process(maker, grace=1)
+
+
+def _private(script: str, propagation: str = "private") -> tuple[str, ...]:
     STAGE.mkdir(parents=True, exist_ok=True, mode=0o711)
-    return ("unshare", "--mount", "--propagation", "private", "--", "sh", "-c", script, "sh", str(STAGE))
+    return ("unshare", "--mount", "--propagation", propagation, "--", "sh", "-c", script, "sh", str(STAGE))
 
 
 def _changed(identity: Identity) -> tuple[str, ...]:
