@@ -1,8 +1,9 @@
 """Paths that the sandbox's uid cannot reach (below a private home of root's) made reachable, in a mount namespace.
 
 Nothing is mounted on the host: the mounts live in a namespace that dies with the process that has it open, whatever
-kills that. It is made once for the same paths, since entering is much cheaper. Bubblewrap is started inside, after the change of identity, with the paths rewritten. The upper and the work directory
-of an overlay must be on one mount, so they lie in one directory that the identity can traverse.
+kills that. It is made once for the same paths, since entering is much cheaper. Bubblewrap is started inside, after the
+change of identity, with the paths rewritten. The upper and the work directory of an overlay must be on one mount, so
+they lie in one directory that the identity can traverse.
 """
 
 from __future__ import annotations
