@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_wfbench.cell.cleanup import clear_up
 from pytest_wfbench.cell.procedure import run_cell
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.load import SUFFIX, LoadedTask
@@ -52,7 +53,8 @@ def _function(name: str, loaded: LoadedTask) -> types.FunctionType:
         wfbench_sweep: Any,
     ) -> None:
         opening = request.node.stash[OPENING]
-        request.node.stash[ROW] = run_cell(cell, workspace, sandbox, gateway, agent, oracle, wfbench_sweep, opening)
+        row = run_cell(cell, workspace, sandbox, gateway, agent, oracle, wfbench_sweep, opening)
+        request.node.stash[ROW] = clear_up(row, workspace, wfbench_sweep.redactor)
 
     code = run.__code__.replace(co_filename=str(loaded.file), co_firstlineno=loaded.line, co_name=name)
     function = types.FunctionType(code, run.__globals__, name, run.__defaults__, run.__closure__)

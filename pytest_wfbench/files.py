@@ -97,17 +97,28 @@ def append_line(path: Path, line: str) -> None:
 
     Raises:
         ValueError: when the text is more than one line.
-        OSError: when it cannot be written; a link at ``path`` is not followed.
+        OSError: when it cannot be written; nothing of it is there then. A link at ``path`` is not followed.
     """
     if "\n" in line:
         raise ValueError("a line holds no line break")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-    with os.fdopen(descriptor, "ab") as stream:
+    try:
         end = os.fstat(descriptor).st_size
         torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
-        stream.write((b"\n" if torn else b"") + line.encode() + b"\n")
-        stream.flush()
+        append_whole(descriptor, (b"\n" if torn else b"") + line.encode() + b"\n", end)
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_whole(descriptor: int, data: bytes, end: int) -> None:
+    """Write ``data`` at the ``end`` of a file opened for appending; when not all of it can be, raise and leave none."""
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        os.ftruncate(descriptor, end)
+        raise
 
 
 def user_path(text: str, base: Path) -> Path:

@@ -67,8 +67,10 @@ def _join(config: pytest.Config, worker: dict[str, Any]) -> None:
     """Take part in the controller's sweep, if it has one."""
     if "wfbench" in worker:
         from pytest_wfbench.distribute import join_sweep
+        from pytest_wfbench.interrupt import heed_signals
         from pytest_wfbench.reporter import register_worker
 
+        heed_signals(config)
         context = join_sweep(worker["wfbench"])
         _register(config, context.plan)
         register_worker(config, context)
@@ -76,10 +78,12 @@ def _join(config: pytest.Config, worker: dict[str, Any]) -> None:
 
 def _lead(config: pytest.Config, files: list[Path]) -> None:
     """Prove the case files and start the sweep's controller side."""
+    from pytest_wfbench.interrupt import heed_signals
     from pytest_wfbench.matrix.problems import InvalidCases
     from pytest_wfbench.reporter import register
     from pytest_wfbench.sweep.prepare import prepare
 
+    heed_signals(config)
     dry = _is_dry(config)
     try:
         plan = prepare(files, _options(config), config.invocation_params.dir, probe=not dry or config.option.setuponly)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from collections.abc import Generator, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_wfbench.cell.assemble import failed_row, kind_of
-from pytest_wfbench.derive import Derived, derive_all
+from pytest_wfbench.cell.assemble import failed_row
+from pytest_wfbench.cell.trouble import TROUBLE, kind_of
+from pytest_wfbench.derive import Derived, derive, derive_all
 from pytest_wfbench.distribute import end_soon, for_worker
 from pytest_wfbench.evidence.row import Row
-from pytest_wfbench.evidence.store import read_rows
+from pytest_wfbench.evidence.store import EvidenceError, read_rows
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import shown_path
 from pytest_wfbench.report.terminal import terminal_lines
 from pytest_wfbench.report.words import plural
+from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.shape import shape_report
+from pytest_wfbench.space import because, is_full
 from pytest_wfbench.stash import CELL, ROW, SWEEP
 from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.sweep.live import LiveSweep, SweepFailed
@@ -46,16 +49,28 @@ class CellReporter:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show a miss as xfailed and an unusable cell as failed; send the row with the report that decides it."""
         report = yield
-        cell = item.stash.get(CELL, None)
-        if cell is not None and report.when != "teardown" and (report.failed or ROW in item.stash):
-            error = call.excinfo.value if call.excinfo else None
+        cell, error = item.stash.get(CELL, None), call.excinfo.value if call.excinfo else None
+        if cell is not None and report.when == "teardown" and isinstance(error, CleanupFailed):
+            report.longrepr = f"cleanup-failure: {error}"
+        elif cell is not None and report.when != "teardown" and (report.failed or ROW in item.stash):
             row = item.stash.get(ROW, None) or failed_row(cell, self.context, kind_of(error), str(error))
-            self.attach(report, row)
+            self._halt_if_full(error)
+            self.attach(report, row, explained=isinstance(error, TROUBLE))
+            # Items live as long as the session: what hangs on them would grow with the number of cells.
+            item.stash.setdefault(ROW, row)
+            del item.stash[ROW]
         return report
 
-    def attach(self, report: pytest.TestReport, row: Row) -> None:
-        """Give a report its row and the row's outcome, and count it for the outage stop."""
-        if report.failed:
+    def _halt_if_full(self, error: BaseException | None) -> None:
+        if isinstance(error, OSError) and is_full(error):
+            self.context.guard.halt(because(error, self.context.seat.scratch))
+
+    def attach(self, report: pytest.TestReport, row: Row, explained: bool = False) -> None:
+        """Give a report its row and the row's outcome, and count it for the outage stop.
+
+        ``explained``: the row's reason says all there is, and a traceback would add nothing.
+        """
+        if report.failed and not explained:
             report.sections.append(("what failed", str(report.longrepr)))
         shape_report(report, row)
         setattr(report, ROW_ATTRIBUTE, row.to_json())
@@ -71,6 +86,7 @@ class SweepReporter:
         self.cells = cells
         self.nodes: list[Any] = []
         self.derived: Derived | None = None
+        self.trouble: str | None = None
         self.other_failures = False
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -93,7 +109,7 @@ class SweepReporter:
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
         """A crashed worker's cell is unusable; the sweep goes on."""
         cell = self._by_node_id().get(crashitem)
-        if cell is not None:
+        if cell is not None and not self.live.has_row(cell):
             reason = "the worker process that ran the cell died"
             self.cells.attach(report, failed_row(cell, self.live.context, "worker-crash", reason))
 
@@ -116,9 +132,17 @@ class SweepReporter:
         """Write the row of a finished cell; it is on the disk when this returns."""
         text = getattr(report, ROW_ATTRIBUTE, None)
         if text is not None:
-            self.live.write(Row.model_validate_json(text))
+            delattr(report, ROW_ATTRIBUTE)  # pytest keeps every report
+            self._write(Row.model_validate_json(text))
         elif report.failed:
             self.other_failures = True
+
+    def _write(self, row: Row) -> None:
+        try:
+            self.live.write(row)
+        except SweepFailed as error:
+            end_soon(self.nodes)
+            pytest.exit(f"wfbench: {error}", returncode=pytest.ExitCode.TESTS_FAILED)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Remember that the sweep was cut short; pytest's own stops (``-x`` with workers) are none from outside."""
@@ -129,7 +153,16 @@ class SweepReporter:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the gateway, seal the manifest, derive every report, and give the exit status its meaning."""
-        status = int(session.exitstatus)
+        try:
+            self._finish(session, int(session.exitstatus))
+        except (OSError, EvidenceError) as error:
+            results = self.live.context.results
+            self.trouble = because(error, results) if isinstance(error, OSError) else str(error)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            with suppress(OSError, EvidenceError):
+                self.derived = derive(results)
+
+    def _finish(self, session: pytest.Session, status: int) -> None:
         rows = read_rows(self.live.context.results).rows if self.live.begun else ()
         if self.live.seal((row.cell_id for row in rows), status) is None:
             return
@@ -141,6 +174,8 @@ class SweepReporter:
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table, the verdict and where the files are."""
+        if self.trouble is not None:
+            terminalreporter.write_line(f"wfbench: {self.trouble}", red=True)
         if self.derived is not None:
             for line in terminal_lines(self.derived.summary, self.live.context.results):
                 terminalreporter.write_line(line)
@@ -148,14 +183,17 @@ class SweepReporter:
 
 def register(config: pytest.Config, plan: Plan, dry: bool) -> None:
     """Start the sweep's controller side, and see that it ends with pytest; a dry one has no gateway and no results."""
-    live = LiveSweep(plan, gateway=plan.needs_gateway and not dry)
+    try:
+        live = LiveSweep(plan, gateway=plan.needs_gateway and not dry)
+    except OSError as error:
+        place = Path(error.filename or ".").parent
+        pytest.exit(f"wfbench: {because(error, place)}", returncode=pytest.ExitCode.TESTS_FAILED)
     config.add_cleanup(live.close)
     if dry:
         config.stash[SWEEP] = live.context
         return
     cells = register_worker(config, live.context)
     config.pluginmanager.register(SweepReporter(config, live, cells), "wfbench-sweep")
-    _heed_sigterm(config)
 
 
 def register_worker(config: pytest.Config, context: SweepContext) -> CellReporter:
@@ -164,19 +202,3 @@ def register_worker(config: pytest.Config, context: SweepContext) -> CellReporte
     cells = CellReporter(context)
     config.pluginmanager.register(cells, "wfbench-cells")
     return cells
-
-
-def _heed_sigterm(config: pytest.Config) -> None:
-    before = signal.signal(signal.SIGTERM, _terminate)
-
-    def restore() -> None:
-        signal.signal(signal.SIGTERM, before)
-
-    config.add_cleanup(restore)
-
-
-def _terminate(number: int, frame: object) -> None:
-    """SIGTERM is a polite Ctrl-C: rows stay, the partial report is written, exit 2."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.stderr.write("\nwfbench: SIGTERM, ending the sweep\n")
-    raise KeyboardInterrupt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +12,11 @@ from pytest_wfbench import __version__
 from pytest_wfbench.agents.stream import UsageClaim
 from pytest_wfbench.cell.artifacts import Artifacts
 from pytest_wfbench.cell.sessions import Fault, SessionEnd
+from pytest_wfbench.cell.trouble import kind_of
 from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row, Timings
-from pytest_wfbench.gateway.api import GatewayLost
 from pytest_wfbench.matrix.cells import Cell
-from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.sandbox.spec import Finished, SandboxName
 from pytest_wfbench.scoring.oracle import OracleResult
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext
@@ -27,16 +26,13 @@ from pytest_wfbench.workspace.overlay import Workspace
 
 REASON = 600
 TOOL_NAME, TOOL_NAMES = 80, 100
-KINDS: tuple[tuple[type[BaseException], str], ...] = (
-    (GatewayLost, "gateway-lost"),
-    (CleanupFailed, "cleanup-failure"),
-)
 
 
 @dataclass(frozen=True)
 class CellRecord:
     """One cell, over. ``seconds`` is the wall clock of its procedure, ``opening`` that of opening
-    its workspace; ``verify`` and ``oracle`` are none if not run."""
+    its workspace; ``verify`` and ``oracle`` are none if not run. ``trouble`` is what was not the cell's doing;
+    ``cut`` says that it came in the middle of a session, whose numbers are then unknown."""
 
     cell: Cell
     agent: BoundAgent
@@ -50,7 +46,9 @@ class CellRecord:
     sandbox: SandboxName
     started_at: datetime
     seconds: float
-    artifacts: Artifacts
+    artifacts: Artifacts | None
+    trouble: tuple[Exception, ...] = ()
+    cut: bool = False
 
 
 def build_row(record: CellRecord, sweep: SweepContext) -> Row:
@@ -59,6 +57,7 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
     first = faults[0] if faults else None
     events = [event for end in record.sessions for event in end.usage.events]
     usage = cell_usage(events, sum(end.usage.open_calls for end in record.sessions))
+    usage = replace(usage, incomplete=usage.incomplete or record.cut)
     return Row(
         **identity(record.cell),
         outcome=first.outcome if first else "pass",
@@ -76,8 +75,8 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
         recorded_at=stamp(now()),
         churn=record.change.churn if record.change else None,
         churn_fingerprint=record.change.fingerprint if record.change else None,
-        patch_digest=record.artifacts.patch,
-        transcript_digest=record.artifacts.transcript,
+        patch_digest=record.artifacts.patch if record.artifacts else None,
+        transcript_digest=record.artifacts.transcript if record.artifacts else None,
         host=sweep.host,
         sandbox=record.sandbox,
         workspace_kind=record.workspace.kind,
@@ -85,8 +84,9 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
 
 
 def cell_faults(record: CellRecord) -> Iterator[Fault]:
-    """Yield what is wrong with a cell in the order session, work, verify, oracle; the first one is its kind."""
+    """Yield what is wrong with a cell in the order session, trouble, work, verify, oracle; the first is its kind."""
     yield from (end.fault for end in record.sessions if end.fault)
+    yield from (Fault("unusable", kind_of(error), " ".join(str(error).split())) for error in record.trouble)
     if record.unreadable:
         yield Fault("miss", "no-work-produced", record.unreadable)
     elif record.change and not record.change.something and not any(end.fault for end in record.sessions):
@@ -209,8 +209,3 @@ def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str) -> Row:
         host=sweep.host,
         sandbox="host" if sweep.plan.options.sandbox == "host" else "bwrap",
     )
-
-
-def kind_of(error: BaseException | None) -> str:
-    """Return the kind of a cell that an exception ended: all of them are the harness's own fault."""
-    return next((kind for cause, kind in KINDS if isinstance(error, cause)), "infra-error")

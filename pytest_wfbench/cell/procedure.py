@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 
-from pytest_wfbench.cell.artifacts import keep_artifacts
+from pytest_wfbench.cell.artifacts import Artifacts, keep_artifacts
 from pytest_wfbench.cell.assemble import CellRecord, build_row
 from pytest_wfbench.cell.changes import Unreadable, changes_of
-from pytest_wfbench.cell.sessions import SessionRunner
+from pytest_wfbench.cell.sessions import Fault, SessionEnd, SessionRunner
+from pytest_wfbench.cell.trouble import attempt
 from pytest_wfbench.clock import now
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.gateway.api import GatewayClient
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.spec import Command, Finished, Sandbox
-from pytest_wfbench.scoring.oracle import Oracle
+from pytest_wfbench.scoring.oracle import Oracle, OracleResult
+from pytest_wfbench.space import because, is_full, require_room
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext, bounds_of
 from pytest_wfbench.workspace.churn import Change
 from pytest_wfbench.workspace.overlay import Workspace
@@ -34,31 +37,74 @@ def run_cell(
     A session that is no evidence (unusable) is never verified or judged; a session that is a miss of its own is, since
     its numbers were paid for. Where nothing was changed there is nothing to verify. ``opening`` is what it took to open
     the workspace, in seconds.
+
+    Raises:
+        one of ``TROUBLE``: before the first session had ended; later trouble is in the row, with what was paid for.
     """
     began, started_at = time.monotonic(), now()
+    course = Course(cell, workspace, sandbox, oracle, sweep)
     runner = SessionRunner(cell, workspace, sandbox, gateway, agent, sweep.plan.options.effort)
-    sessions = tuple(runner.run_all())
-    change, unreadable = look(workspace, sandbox, cell)
-    verify = verdict = None
-    if change and change.something and all(end.fault is None or end.fault.outcome == "miss" for end in sessions):
-        verify = run_verify(cell, workspace, sandbox)
-        verdict = oracle.judge(workspace.check_mounts())
+    trouble = tuple(error for error in (attempt(lambda: course.run(runner)), attempt(course.keep)) if error)
+    if trouble and not course.sessions:
+        raise trouble[0]
+    for error in trouble:
+        if isinstance(error, OSError) and is_full(error):
+            sweep.guard.halt(because(error, sweep.results if course.artifacts is None else sweep.seat.scratch))
     record = CellRecord(
         cell=cell,
         agent=agent,
-        sessions=sessions,
-        change=change,
-        unreadable=unreadable,
-        verify=verify,
-        oracle=verdict,
+        sessions=tuple(course.sessions),
+        change=course.change,
+        unreadable=course.unreadable,
+        verify=course.verify,
+        oracle=course.verdict,
         workspace=workspace,
         opening=opening,
         sandbox=sandbox.name,
         started_at=started_at,
         seconds=time.monotonic() - began,
-        artifacts=keep_artifacts(cell, sessions, change, sweep),
+        artifacts=course.artifacts,
+        trouble=trouble,
+        cut=course.cut,
     )
     return build_row(record, sweep)
+
+
+@dataclass
+class Course:
+    """How far a cell came. What was paid for is in its row whatever becomes of the rest."""
+
+    cell: Cell
+    workspace: Workspace
+    sandbox: Sandbox
+    oracle: Oracle
+    sweep: SweepContext
+    sessions: list[SessionEnd] = field(default_factory=list)
+    cut: bool = True
+    change: Change | None = None
+    unreadable: str | None = None
+    verify: Finished | None = None
+    verdict: OracleResult | None = None
+    artifacts: Artifacts | None = None
+
+    def run(self, runner: SessionRunner) -> None:
+        """Run sessions, verify and oracle. Raises any of ``TROUBLE``."""
+        for end in runner.run_all():
+            self.sessions.append(end)
+        self.cut = False
+        require_room(self.sweep.seat.scratch)
+        self.change, self.unreadable = look(self.workspace, self.sandbox, self.cell)
+        if self.change and self.change.something and all(_is_judged(end.fault) for end in self.sessions):
+            self.verify = run_verify(self.cell, self.workspace, self.sandbox)
+            self.verdict = self.oracle.judge(self.workspace.check_mounts())
+
+    def keep(self) -> None:
+        """Write the artifacts of what there is. Raises OSError."""
+        self.artifacts = keep_artifacts(self.cell, self.sessions, self.change, self.sweep)
+
+
+def _is_judged(fault: Fault | None) -> bool:
+    return fault is None or fault.outcome == "miss"
 
 
 def look(workspace: Workspace, sandbox: Sandbox, cell: Cell) -> tuple[Change | None, str | None]:

@@ -17,6 +17,7 @@ from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.preflight import obstacle
+from pytest_wfbench.space import Reserve, because, is_full
 from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
 from pytest_wfbench.sweep.gateway import launch_gateway
 from pytest_wfbench.sweep.head import head_commit
@@ -26,11 +27,13 @@ from pytest_wfbench.sweep.scratch import scratch_directory
 
 READY_SECONDS = 120.0
 USAGE = "usage.jsonl"
+# Beyond the manifest's own size: the last row, and the derived files.
+ASIDE = 1 << 20
 LATEST = "latest"
 
 
 class SweepFailed(Exception):
-    """The sweep cannot start; no cell ran. The message is one line and names the remedy where there is one."""
+    """The sweep cannot start, or cannot go on. The message is one line and names the remedy where there is one."""
 
 
 class LiveSweep:
@@ -44,8 +47,10 @@ class LiveSweep:
         self._sweep: Sweep | None = None
         self._writer: RowWriter | None = None
         self._stop: Stop | None = None
+        self._written: set[str] = set()
         try:
             seat = self._take_places(plan, choose_identity())
+            take_seat(seat).guard.prepare()
             if gateway:
                 self._gateway = self._stack.enter_context(launch_gateway(plan))
                 seat = seat.model_copy(update={"gateway": self._gateway.address})
@@ -53,6 +58,7 @@ class LiveSweep:
             self._stack.close()
             raise
         self.context: SweepContext = take_seat(seat)
+        self._reserve = Reserve(seat.results)
 
     def _take_places(self, plan: Plan, identity: Identity) -> Seat:
         sweep_id = f"{self._started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
@@ -81,23 +87,25 @@ class LiveSweep:
         """
         if self._sweep is not None or not cells:
             return
-        results = self.context.results
-        try:
-            results.mkdir(parents=True)
-        except OSError as error:
-            raise SweepFailed(
-                f"{results} cannot be made: {error.strerror}. Name a directory in --wfbench-results"
-            ) from error
-        self._sweep = describe_sweep(self.context, self._started, cells, head_commit(self.context.plan.directory))
-        write_sweep(results, self._sweep)
-        self._writer = RowWriter(results)
-        _point_latest(results)
+        sweep = describe_sweep(self.context, self._started, cells, head_commit(self.context.plan.directory))
+        self._open_results(self.context.results, sweep)
         self._prove_sandbox()
         needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
         if self._gateway and needed:
             self._prove_gateway(self._gateway)
         elif self._gateway:
             self._gateway.stop()
+
+    def _open_results(self, results: Path, sweep: Sweep) -> None:
+        try:
+            results.mkdir(parents=True)
+            write_sweep(results, sweep)
+            self._reserve.take(2 * len(sweep.to_json()) + ASIDE)
+            _point_latest(results)
+        except OSError as error:
+            remedy = "Free some space there" if is_full(error) else "Name a directory"
+            raise SweepFailed(f"{results} cannot be made: {error.strerror}. {remedy} in --wfbench-results") from error
+        self._sweep, self._writer = sweep, RowWriter(results)
 
     def _prove_sandbox(self) -> None:
         failed = obstacle("host" if self.context.plan.options.sandbox == "host" else "bwrap")
@@ -116,22 +124,52 @@ class LiveSweep:
             raise SweepFailed(f"the gateway failed its preflight: {error}") from error
 
     def write(self, row: Row) -> None:
-        """Append a row; it is on the disk when this returns."""
+        """Append a row; it is on the disk when this returns.
+
+        Raises:
+            SweepFailed: when it cannot be, or can be but with space that was set aside: no other row will find any.
+        """
         if self._writer is None:
             raise SweepFailed("a row came before the sweep had begun")
-        self._writer.append(row)
+        self._written.add(row.cell_id)
+        try:
+            self._writer.append(row)
+        except OSError as error:
+            cause = because(error, self.context.results)
+            if not self._write_at_last(self._writer, row):
+                cause += f". The row of {row.cell_id} is lost"
+            self._stop = self._stop or Stop(kind="other", cause=cause)
+            raise SweepFailed(cause) from error
+
+    def has_row(self, cell: Cell) -> bool:
+        """Whether a row of this cell was written by this sweep."""
+        return cell.id in self._written
+
+    def _write_at_last(self, writer: RowWriter, row: Row) -> bool:
+        try:
+            if self._reserve.give_back():
+                writer.append(row)
+                return True
+        except OSError:
+            return False
+        return False
 
     def interrupt(self) -> None:
         """Remember that the sweep was cut short from outside."""
         self._stop = self._stop or Stop(kind="interrupted", cause="the sweep was interrupted")
 
     def seal(self, rows: Iterable[str], exit_status: int) -> Sweep | None:
-        """Stop the gateway and write the manifest for the last time; ``rows`` are the ids of cells that have one."""
+        """Stop the gateway and write the manifest for the last time; ``rows`` are the ids of cells that have one.
+
+        Raises:
+            OSError: when it cannot be written; what is there stays as it is.
+        """
         open_calls: tuple[OpenCall, ...] = ()
         if self._gateway:
             open_calls = self._gateway.stop()
         if self._sweep is None:
             return None
+        self._reserve.give_back()
         if cause := self.context.guard.cause():
             self._stop = Stop(kind="outage", cause=cause)
         done = set(rows)

@@ -8,8 +8,10 @@ from pathlib import Path
 from filelock import FileLock
 
 from pytest_wfbench.files import write_atomic
+from pytest_wfbench.space import Reserve, because, is_full
 
 LOCK, COUNT, STOP = "outage.lock", "outage.count", "stop"
+ASIDE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,33 @@ class OutageGuard:
     directory: Path
     limit: int
 
+    def prepare(self) -> None:
+        """Set space aside, so that a full disk can still be told to every process. Raises OSError."""
+        Reserve(self.directory).take(ASIDE)
+
     def note(self, outcome: str, cause: str) -> None:
         """Count a finished cell: an unusable one adds to the row of them, a graded one ends it."""
         if not self.limit or outcome == "skipped":
             return
+        try:
+            self._count_in(outcome, cause)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            self.halt(because(error, self.directory))
+
+    def halt(self, cause: str) -> None:
+        """Stop the sweep at once: what happened would happen to every further cell. Raises OSError."""
+        if self.cause() is not None:
+            return
+        try:
+            write_atomic(self.directory / STOP, cause)
+        except OSError as error:
+            if not (is_full(error) and Reserve(self.directory).give_back()):
+                raise
+            write_atomic(self.directory / STOP, cause)
+
+    def _count_in(self, outcome: str, cause: str) -> None:
         with FileLock(self.directory / LOCK):
             count = self._count() + 1 if outcome == "unusable" else 0
             write_atomic(self.directory / COUNT, str(count))

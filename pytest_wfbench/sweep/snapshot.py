@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,9 @@ from pytest_wfbench.workspace.repository import RepositoryProblem, resolve
 from pytest_wfbench.workspace.template import Template, TemplateUnproven, make_template
 
 PYTEST_CACHE = ".pytest_cache"
+# As git and the shell say it, in the harness's pinned locale.
+NO_SPACE = os.strerror(errno.ENOSPC)
+_MAKE_ROOM = "Free some space in the cache directory, or name another in WFBENCH_CACHE_DIR"
 Key = tuple[Path, str | None, tuple[str, ...], tuple[Path, ...]]
 
 
@@ -75,10 +80,15 @@ def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
         source = resolve(repository, ref, own)
         return make_template(source, hidden, shelves(identity, sandbox.name), sandbox, identity)
     except RepositoryProblem as error:
+        if NO_SPACE in str(error):
+            return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)
         message, _, remedy = str(error).replace(str(repository), shown_path(repository)).rpartition(": ")
         return _Fault(message, remedy[:1].upper() + remedy[1:])
     except TemplateUnproven as error:
-        return _Fault(f"no clean snapshot of it can be made: {error}", "Report this with the repository's layout")
+        remedy = _MAKE_ROOM if NO_SPACE in str(error) else "Report this with the repository's layout"
+        return _Fault(f"no clean snapshot of it can be made: {error}", remedy)
+    except OSError as error:
+        return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)
     except ProgramFailed as error:
         return _broken_sandbox(sandbox.name, str(error))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -26,10 +27,16 @@ def faults(
     something: bool = True,
     verify: Finished | None = WELL,
     oracle: OracleResult | None = PASSED,
+    trouble: tuple[Exception, ...] = (),
 ) -> list[str]:
     end = SessionEnd("work", Transcript(), SessionUsage(), WELL, None, session)
     record: Any = SimpleNamespace(
-        sessions=(end,), change=SimpleNamespace(something=something), unreadable=None, verify=verify, oracle=oracle
+        sessions=(end,),
+        trouble=trouble,
+        change=SimpleNamespace(something=something),
+        unreadable=None,
+        verify=verify,
+        oracle=oracle,
     )
     found = list(cell_faults(record))
     assert all(fault.kind in (UNUSABLE_KINDS if fault.outcome == "unusable" else MISS_KINDS) for fault in found)
@@ -46,6 +53,14 @@ class TestFaults:
         assert faults(something=False, verify=None, oracle=None) == ["no-work-produced"]
         late = Fault("miss", "session-timeout", "late")
         assert faults(late, something=False, verify=None, oracle=None) == ["session-timeout"]
+
+    def test_trouble(self) -> None:
+        """What the harness or its machine could not do makes a cell unusable, whatever else was seen of it."""
+        full = OSError(errno.ENOSPC, "No space left on device", "/x")
+        assert faults(something=False, verify=None, oracle=None, trouble=(full,)) == ["infra-error", "no-work-produced"]
+        assert faults(trouble=(CleanupFailed("x"),)) == ["cleanup-failure"]
+        spent = Fault("miss", "limit-disk", "spent")
+        assert faults(spent, trouble=(full,)) == ["limit-disk", "infra-error"]
 
     @pytest.mark.parametrize(
         ("verify", "kind"),
