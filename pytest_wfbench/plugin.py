@@ -82,6 +82,7 @@ def _lead(config: pytest.Config, files: list[Path]) -> None:
     from pytest_wfbench.matrix.problems import InvalidCases
     from pytest_wfbench.reporter import register
     from pytest_wfbench.sweep.prepare import prepare
+    from pytest_wfbench.sweep.snapshot import MachineUnfit
 
     heed_signals(config)
     dry = _is_dry(config)
@@ -90,6 +91,8 @@ def _lead(config: pytest.Config, files: list[Path]) -> None:
     except InvalidCases as error:
         count = len(error.problems)
         raise pytest.UsageError(f"{count} problem{'s' * (count != 1)} in what is to be run\n{error}") from None
+    except MachineUnfit as error:
+        pytest.exit(f"wfbench: {error}", returncode=pytest.ExitCode.TESTS_FAILED)
     _register(config, plan)
     register(config, plan, dry)
 

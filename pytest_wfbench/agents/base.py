@@ -20,11 +20,14 @@ class Runtime:
     """An installed agent: its version as it prints it, and the read-only mounts it needs.
 
     ``reports_events`` is false where it cannot say which tools it called: it is unsupported in arms with skills.
+    ``trial`` is a command that shows in a sandbox with these mounts that the agent starts there, and prints its
+    version; nothing is tried where there is none.
     """
 
     version: str
     mounts: tuple[Mount, ...] = ()
     reports_events: bool = True
+    trial: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

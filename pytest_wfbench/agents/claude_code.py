@@ -51,7 +51,7 @@ class ClaudeCodeAgent:
         binary = next(_binaries(), None)
         if binary is None:
             raise AgentUnavailable(f"claude-code is not installed; {REMEDY}")
-        return Runtime(version=_version(binary), mounts=(Bind(binary, TARGET),))
+        return Runtime(version=_version(binary), mounts=(Bind(binary, TARGET),), trial=(TARGET, "--version"))
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it headless, every model name pinned to the subject's, which is the only one the gateway allows."""

@@ -19,6 +19,9 @@ EVENTS_FD = "WFBENCH_EVENTS_FD"
 # Standard output is what the parent captures: it becomes the descriptor of events, and what the script prints goes to
 # standard error, so that a script that knows nothing of events cannot break the stream by printing.
 _WRAPPER = 'exec 3>&1 1>&2; exec "$0"'
+_FIND = (
+    'for name in "$0" "$@"; do command -v -- "$name" || { echo "$name: not found in the sandbox" >&2; exit 127; }; done'
+)
 
 
 class CommandAgent:
@@ -47,7 +50,8 @@ class CommandAgent:
             raise AgentUnavailable(f"command:{model} has no interpreter; begin it with a line like #!/bin/sh")
         mount = Data(target=TARGET, data=data, mode=0o555)
         version = f"{path.name} {digest_bytes(data)}"
-        return Runtime(version=version, mounts=(mount,), reports_events=EVENTS_FD.encode() in data)
+        reports = EVENTS_FD.encode() in data
+        return Runtime(version=version, mounts=(mount,), reports_events=reports, trial=_trial(data))
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it behind the three words of shell that give it a descriptor for events."""
@@ -64,6 +68,16 @@ class CommandAgent:
         if not ended and exit_status is not None:
             events.append(_end(exit_status))
         return seal(with_skill_uses(events), fault, exit_status)
+
+
+def _trial(data: bytes) -> tuple[str, ...]:
+    """Look for what the first line names; nothing of the program itself is started."""
+    words = data.partition(b"\n")[0].removeprefix(b"#!").decode(errors="replace").split()
+    if data.startswith(b"\x7fELF") or not words:
+        return ()
+    through_env = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    named = through_env[:1] if words[0].endswith("/env") else []
+    return ("/bin/sh", "-c", _FIND, words[0], *named)
 
 
 def _end(exit_status: int) -> StreamEvent:

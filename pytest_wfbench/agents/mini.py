@@ -16,6 +16,11 @@ from pytest_wfbench.agents.stream import Transcript
 PROGRAM = ".wfbench/mini_main.py"
 PROGRAM_SOURCE = Path(__file__).with_name("mini_main.py")
 CONFIG = ".mini-swe-agent"
+# What it needs to read and to import, without the configuration that it would write.
+_TRIAL = (
+    "import os; os.environ['MSWEA_SILENT_STARTUP'] = '1'; import minisweagent; "
+    "from importlib.metadata import version; print('mini-swe-agent', version('mini-swe-agent'))"
+)
 REMEDY = "install it beside the harness: pip install 'pytest-wfbench[mini]'"
 
 
@@ -38,7 +43,8 @@ class MiniAgent:
         origin = Path(spec.origin).resolve()
         if not any(origin.is_relative_to(Path(prefix).resolve()) for prefix in (sys.prefix, sys.base_prefix)):
             raise AgentUnavailable(f"mini-swe-agent lies in {spec.origin}, outside {sys.prefix}; {REMEDY}")
-        return Runtime(version=f"mini-swe-agent {importlib.metadata.version('mini-swe-agent')}")
+        version = importlib.metadata.version("mini-swe-agent")
+        return Runtime(version=f"mini-swe-agent {version}", trial=("python3", "-I", "-c", _TRIAL))
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start the program in the private home, in isolated mode: nothing of the workspace is imported."""

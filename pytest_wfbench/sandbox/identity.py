@@ -15,8 +15,14 @@ import platformdirs
 from pytest_wfbench.sandbox.spec import SandboxName
 
 UNPRIVILEGED = 64321
+UID_VARIABLE = "WFBENCH_SANDBOX_UID"
+LARGEST_UID = 2**32 - 2
 SOCKET_PATH_LIMIT = 107
 NAME = "pytest-wfbench"
+
+
+class BadIdentity(ValueError):
+    """The uid that sandboxes were to run as is none; the message says what to give instead."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,19 @@ class Identity:
         return path
 
 
-def choose_identity(uid: int = UNPRIVILEGED) -> Identity:
-    """Return whom sandboxed processes run as: the user's own, or root's stand-in ``uid`` (no account)."""
-    if os.geteuid() == 0:
-        return Identity(uid, uid)
-    return Identity(os.geteuid(), os.getegid())
+def choose_identity() -> Identity:
+    """Return whom sandboxed processes run as: the user's own, or root's stand-in, a uid (and gid) without an account.
+
+    Raises:
+        BadIdentity: when root names something else than a uid above 0 in ``WFBENCH_SANDBOX_UID``.
+    """
+    if os.geteuid() != 0:
+        return Identity(os.geteuid(), os.getegid())
+    named = os.environ.get(UID_VARIABLE) or str(UNPRIVILEGED)
+    uid = int(named) if named.isascii() and named.isdigit() and len(named) < 12 else 0
+    if not 0 < uid < LARGEST_UID:
+        raise BadIdentity(f"{UID_VARIABLE}: {named!r} is no uid above 0: name one that no account has")
+    return Identity(uid, uid)
 
 
 def cache_directory(identity: Identity) -> Path:
@@ -76,8 +90,8 @@ def shelves(identity: Identity, sandbox: SandboxName) -> Path:
 
 
 def private_directory(parent: Path, name: str, identity: Identity) -> Path:
-    """Return ``parent/name``, created for the sandbox's identity alone (and root)."""
-    path = parent / name
+    """Return ``parent/name``, created for the sandbox's identity alone (and root); each uid has its own."""
+    path = parent / (f"{name}-{identity.uid}" if identity.foreign and identity.uid != UNPRIVILEGED else name)
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:

@@ -6,59 +6,78 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap, make_bubblewrap
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
+from pytest_wfbench.sandbox.machine import Check, uid_check
+from pytest_wfbench.sandbox.remedies import namespace_remedy
 from pytest_wfbench.sandbox.spec import GATEWAY_PORT, Command, Finished, Mount, Overlay, Sandbox, SandboxName, Tmpfs
 
-_HOST = "or use --wfbench-sandbox=host, which is no boundary"
-_OVERLAYS = "overlays"
 _TIMEOUT = 20.0
+_KERNEL = "use Linux 5.11 or newer, with the cache (WFBENCH_CACHE_DIR) on ext4, xfs, btrfs or tmpfs"
+_THROW_AWAY = "nothing must be done: use Linux 6.6 or newer to keep them in memory"
+
+Uppers = Literal["memory", "disk"]
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that was tried. ``detail`` says what was found, ``remedy`` what to do where it is not ok."""
+def checks(directory: Path | None = None, identity: Identity | None = None) -> tuple[Check, ...]:
+    """Try everything that a cell needs of the sandbox. What depends on something that failed is left out.
 
-    name: str
-    ok: bool
-    detail: str
-    remedy: str | None = None
-
-
-def checks(identity: Identity | None = None) -> tuple[Check, ...]:
-    """Try everything that a cell needs of the sandbox. What depends on something that failed is left out."""
-    try:
-        sandbox = make_bubblewrap(identity or choose_identity())
-    except BubblewrapMissing as error:
-        return (Check("bubblewrap", False, "not found", str(error)),)
-    found = Check("bubblewrap", True, f"{sandbox.binary.version} at {sandbox.binary.path}")
-    isolated = _namespaces(sandbox)
+    Args:
+        directory: where overlays are tried: where workspaces will be, else the directory of temporary files.
+    """
+    found = _started(identity or choose_identity())
+    if isinstance(found, Check):
+        return (found,)
+    said = Check("bubblewrap", True, f"{found.binary.version} at {found.binary.path}{found.binary.remark}")
+    isolated = _namespaces(found)
     if not isolated.ok:
-        return (found, isolated)
-    return (found, isolated, _overlays(sandbox), _relay(sandbox), _limits())
+        return (said, isolated)
+    return (said, isolated, *_overlays(found, directory), _relay(found), _limits())
 
 
 def obstacle(name: SandboxName) -> Check | None:
     """Return the first check that fails and keeps cells from running; for want of overlays they run over copies."""
+    identity = choose_identity()
+    if not (held := uid_check(identity)).ok and held.needed:
+        return held
     if name == "host":
         return None
-    return next((check for check in checks() if not check.ok and check.name != _OVERLAYS), None)
+    found = _started(identity)
+    if isinstance(found, Check):
+        return found
+    return next((check for trial in (_namespaces, _relay) if not (check := trial(found)).ok), None)
 
 
-def mounts_overlays(sandbox: Sandbox, directory: Path) -> bool:
-    """Whether a sandbox can mount overlays of what lies in a directory; bubblewrap tries it, once for a process."""
-    return _tried(sandbox, directory) if isinstance(sandbox, Bubblewrap) else sandbox.name == "bwrap"
+def throw_away_uppers(sandbox: Sandbox, directory: Path) -> Uppers | None:
+    """Say where a sandbox can have upper layers that are thrown away, for overlays of what lies in a directory.
+
+    None where it cannot mount overlays at all. Bubblewrap tries it, once for a process.
+    """
+    if isinstance(sandbox, Bubblewrap):
+        return _tried(sandbox, directory)
+    return "memory" if sandbox.name == "bwrap" else None
 
 
 @cache
-def _tried(sandbox: Bubblewrap, directory: Path) -> bool:
-    return _overlays(sandbox, directory).ok
+def _tried(sandbox: Bubblewrap, directory: Path) -> Uppers | None:
+    mounted, thrown_away = _overlays(sandbox, directory)
+    if not mounted.ok:
+        return None
+    return "memory" if thrown_away.ok else "disk"
+
+
+def _started(identity: Identity) -> Bubblewrap | Check:
+    try:
+        return make_bubblewrap(identity)
+    except BubblewrapMissing as error:
+        message, _, remedy = str(error).partition(": ")
+        return Check("bubblewrap", False, message, remedy)
 
 
 def _namespaces(sandbox: Bubblewrap) -> Check:
@@ -66,27 +85,10 @@ def _namespaces(sandbox: Bubblewrap) -> Check:
     if ended.ok:
         return Check("namespaces", True, f"a command starts in {ended.setup_seconds * 1000:.0f} ms")
     detail = _last_line(ended)
-    return Check("namespaces", False, detail, namespace_remedy(detail, sandbox.binary.path))
+    return Check("namespaces", False, detail, namespace_remedy(detail, sandbox.binary.path, sandbox.identity))
 
 
-def namespace_remedy(message: str, binary: Path) -> str:
-    """Return what to do where bubblewrap fails with a message."""
-    if "uid map: Permission denied" in message or "RTM_NEWADDR" in message:
-        profile = f'abi <abi/4.0>,\nprofile bwrap-wfbench "{binary}" flags=(unconfined) {{\n  userns,\n}}'
-        return (
-            "AppArmor forbids user namespaces to this program. Put this into /etc/apparmor.d/bwrap-wfbench and run "
-            f"`apparmor_parser -r /etc/apparmor.d/bwrap-wfbench`:\n{profile}\n"
-            f"or, for every program, `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, {_HOST}"
-        )
-    if "Can't mount proc" in message:
-        return f"the container masks /proc: start it with `--security-opt systempaths=unconfined`, {_HOST}"
-    return (
-        "allow user namespaces (`sysctl user.max_user_namespaces=10000`, on Debian also "
-        f"`kernel.unprivileged_userns_clone=1`; in a container `--security-opt seccomp=unconfined`), {_HOST}"
-    )
-
-
-def _overlays(sandbox: Bubblewrap, directory: Path | None = None) -> Check:
+def _overlays(sandbox: Bubblewrap, directory: Path | None = None) -> tuple[Check, Check]:
     """A changed file and a directory that replaced another must be seen through the merged and the throw-away mount."""
     with TemporaryDirectory(prefix="wfb-", dir=directory) as name:
         parent = sandbox.identity.own(Path(name))
@@ -95,17 +97,20 @@ def _overlays(sandbox: Bubblewrap, directory: Path | None = None) -> Check:
             path.mkdir()
             sandbox.identity.own(path)
         (old / "file").touch()
-        lines = (
-            ("rm -r old && mkdir old && touch old/new", Overlay((low,), "/workspace", "rw", upper, work)),
-            ("test -e old/new && test ! -e old/file", Overlay((low, upper), "/workspace", "ro")),
-            ("rm -r old && mkdir old && test ! -e old/new", Overlay((low, upper), "/workspace", "tmp")),
+        written = _shell(
+            sandbox, "rm -r old && mkdir old && touch old/new", Overlay((low,), "/workspace", "rw", upper, work)
         )
-        for script, mount in lines:
-            ended = _shell(sandbox, script, mount)
-            if not ended.ok:
-                remedy = "use Linux 5.11 or newer, with the cache (WFBENCH_CACHE_DIR) on ext4, xfs, btrfs or tmpfs"
-                return Check(_OVERLAYS, False, f"{mount.mode}: {_last_line(ended)}", remedy)
-    return Check(_OVERLAYS, True, "writable, merged and throw-away mounts work")
+        merged = _shell(sandbox, "test -e old/new && test ! -e old/file", Overlay((low, upper), "/workspace", "ro"))
+        thrown = _shell(
+            sandbox, "rm -r old && mkdir old && test ! -e old/new", Overlay((low, upper), "/workspace", "tmp")
+        )
+    mounted = _of("overlays", written if not written.ok else merged, "writable and merged mounts work", _KERNEL)
+    return mounted, _of("throw-away uppers", thrown, "in memory", _THROW_AWAY)
+
+
+def _of(name: str, ended: Finished, detail: str, remedy: str) -> Check:
+    """Return what one trial of an overlay says; there are workspaces without any."""
+    return Check(name, True, detail) if ended.ok else Check(name, False, _last_line(ended), remedy, needed=False)
 
 
 def _relay(sandbox: Bubblewrap) -> Check:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
+from pytest_wfbench.agents.trial import agent_checks
 from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.evidence.manifest import OpenCall, Skipped, Stop, Sweep
 from pytest_wfbench.evidence.row import Row
@@ -15,6 +16,7 @@ from pytest_wfbench.evidence.store import RowWriter, write_sweep
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.preflight import obstacle
 from pytest_wfbench.space import Reserve, because, is_full
@@ -22,8 +24,9 @@ from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
 from pytest_wfbench.sweep.gateway import launch_gateway
 from pytest_wfbench.sweep.head import head_commit
 from pytest_wfbench.sweep.manifest import describe_sweep, results_parent
-from pytest_wfbench.sweep.plan import Plan
+from pytest_wfbench.sweep.plan import Plan, sandbox_name
 from pytest_wfbench.sweep.scratch import scratch_directory
+from pytest_wfbench.sweep.snapshot import MachineUnfit, capitalised
 
 READY_SECONDS = 120.0
 USAGE = "usage.jsonl"
@@ -89,7 +92,7 @@ class LiveSweep:
             return
         sweep = describe_sweep(self.context, self._started, cells, head_commit(self.context.plan.directory))
         self._open_results(self.context.results, sweep)
-        self._prove_sandbox()
+        self._prove_machine(cells)
         needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
         if self._gateway and needed:
             self._prove_gateway(self._gateway)
@@ -107,11 +110,19 @@ class LiveSweep:
             raise SweepFailed(f"{results} cannot be made: {error.strerror}. {remedy} in --wfbench-results") from error
         self._sweep, self._writer = sweep, RowWriter(results)
 
-    def _prove_sandbox(self) -> None:
-        failed = obstacle("host" if self.context.plan.options.sandbox == "host" else "bwrap")
-        if failed is not None:
-            cause = f"the sandbox does not work here: {failed.name}: {failed.detail}. {failed.remedy or ''}".strip()
-            self._stop = Stop(kind="preflight", cause=cause)
+    def _prove_machine(self, cells: Sequence[Cell]) -> None:
+        plan = self.context.plan
+        name = sandbox_name(plan.options)
+        cause: str | None = None
+        if (failed := obstacle(name)) is not None:
+            cause = str(MachineUnfit(failed))
+        else:
+            subjects = dict.fromkeys(str(cell.subject) for cell in cells)
+            tried = agent_checks([(subject, plan.runtimes[subject]) for subject in subjects], make_sandbox(name))
+            if (failed := next((check for check in tried if not check.ok), None)) is not None:
+                cause = f"{failed.name}: {failed.detail}. {capitalised(failed.remedy)}"
+        if cause is not None:
+            self._stop = Stop(kind="preflight", cause=self.context.redactor.text(cause))
             raise SweepFailed(cause)
 
     def _prove_gateway(self, gateway: RunningGateway) -> None:

@@ -10,15 +10,18 @@ from pytest_wfbench.files import user_path
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.options import Options
-from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
+from pytest_wfbench.sandbox.identity import BadIdentity, cache_directory, choose_identity
 from pytest_wfbench.sandbox.interpreter import own_interpreter
 from pytest_wfbench.sandbox.rootfs import shown_directories
 
 
 def unwritable(options: Options, directory: Path) -> Iterator[Problem]:
-    """Yield a problem for a cache or a results directory that cannot be written."""
+    """Yield a problem for a cache or a results directory that cannot be written, and for a uid that is none."""
     try:
         cache_directory(choose_identity())
+    except BadIdentity as error:
+        name, message, remedy = str(error).split(": ")
+        yield Problem(name, 0, "", "", message, remedy[:1].upper() + remedy[1:])
     except OSError as error:
         message = f"the cache directory {error.filename} cannot be made: {error.strerror}"
         yield Problem("WFBENCH_CACHE_DIR", 0, "", "", message, "Name a writable directory in WFBENCH_CACHE_DIR")

@@ -21,6 +21,7 @@ from pytest_wfbench.matrix.hidden import Captured
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
+from pytest_wfbench.sandbox.spec import SandboxName
 from pytest_wfbench.workspace.template import Template
 
 SCRIPT_LIMIT = 16 << 20
@@ -186,6 +187,11 @@ class Plan(BaseModel):
     def closed_directories(self) -> frozenset[Path]:
         """Directories in which nothing is collected as a test: task repositories and oracle roots."""
         return closed_directories(self.tasks)
+
+
+def sandbox_name(options: Options) -> SandboxName:
+    """Return the sandbox that was asked for."""
+    return "host" if options.sandbox == "host" else "bwrap"
 
 
 def _scripts(directory: Path) -> Iterator[tuple[str, bytes]]:

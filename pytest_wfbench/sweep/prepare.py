@@ -20,9 +20,9 @@ from pytest_wfbench.matrix.select import chosen_arms, set_problems, unknown_arms
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sweep.places import exposed, unwritable
-from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories
+from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories, sandbox_name
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
-from pytest_wfbench.sweep.snapshot import snapshot
+from pytest_wfbench.sweep.snapshot import MachineUnfit, snapshot
 from pytest_wfbench.sweep.subjects import find_runtimes, key_problems, read_subjects
 from pytest_wfbench.usage.prices import BadPrices, PriceTable
 from pytest_wfbench.workspace.skills import missing_skills
@@ -63,6 +63,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
 
     Raises:
         InvalidCases: with every fault of all of it.
+        MachineUnfit: when nothing is wrong with it, but no sandbox works on this machine.
     """
     found = Findings()
     found.add(unwritable(options, directory))
@@ -79,7 +80,11 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     apart = tuple(_apart(options, directory, subjects, [*cassettes.values(), *(entry.file for entry in arms.values())]))
     if options.sandbox == "bwrap":
         found.add(exposed(tasks, apart))
-    templates = found.take(snapshot(tasks, "host" if options.sandbox == "host" else "bwrap", apart))
+    unfit: MachineUnfit | None = None
+    try:
+        templates = found.take(snapshot(tasks, sandbox_name(options), apart))
+    except MachineUnfit as error:
+        templates, unfit = {}, error
     scripts = found.take(load_scripts(cassettes))
     for task in tasks:
         if task.task.id in templates:
@@ -90,6 +95,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     found.add(_unsupported(tasks))
     found.add(_same_as_base(overlay, templates))
     found.settle()
+    if unfit is not None:
+        raise unfit
     plan = Plan(
         directory=directory,
         options=options,

@@ -12,14 +12,14 @@ from pytest_wfbench.matrix.hidden import Expectation, expectation_path
 from pytest_wfbench.matrix.load import SUFFIX, LoadedTask, load_cases
 from pytest_wfbench.matrix.problems import InvalidCases
 from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
-from pytest_wfbench.sandbox.identity import Identity, cache_directory, choose_identity
+from pytest_wfbench.sandbox.identity import Identity, choose_identity, shelves
 from pytest_wfbench.sandbox.spec import Bounds, Command, Mount, Sandbox
 from pytest_wfbench.scoring.oracle import Oracle
 from pytest_wfbench.scoring.prove import PatchRefused, Proof, Prover
 from pytest_wfbench.sweep.context import bounds_of
 from pytest_wfbench.sweep.scratch import scratch_directory
 from pytest_wfbench.sweep.snapshot import snapshot
-from pytest_wfbench.workspace.overlay import open_workspace
+from pytest_wfbench.workspace.ground import Ground, survey
 from pytest_wfbench.workspace.startstate import SetupFailed, StartState, make_start
 from pytest_wfbench.workspace.template import Template
 
@@ -52,7 +52,8 @@ def proofs(tasks: Sequence[LoadedTask], *, repeat: int, sabotage: bool) -> Itera
     with scratch_directory(identity) as scratch:
         for loaded in tasks:
             bounds = bounds_of(loaded.task.limits)
-            states = TaskStates(loaded, templates[loaded.task.id], sandbox, identity, scratch, bounds)
+            ground = survey(sandbox, scratch, identity)
+            states = TaskStates(loaded, templates[loaded.task.id], sandbox, ground, bounds)
             yield loaded, Prover(loaded, states, sandbox, states.oracle(), bounds, repeat, sabotage).prove()
 
 
@@ -63,9 +64,13 @@ class TaskStates:
     loaded: LoadedTask
     template: Template
     sandbox: Sandbox
-    identity: Identity
-    scratch: Path
+    ground: Ground
     bounds: Bounds
+
+    @property
+    def identity(self) -> Identity:
+        """Whom sandboxes run as."""
+        return self.ground.identity
 
     def oracle(self) -> Oracle:
         """Return the task's oracle."""
@@ -74,12 +79,12 @@ class TaskStates:
             raise ValueError(f"task {self.loaded.task.id} has no oracle")
         owner = (self.identity.uid, self.identity.gid)
         timeout = self.loaded.task.timeout.oracle
-        return Oracle(spec, self.loaded.hidden, self.sandbox, self.scratch, owner, timeout, self.bounds)
+        return Oracle(spec, self.loaded.hidden, self.sandbox, self.ground.scratch, owner, timeout, self.bounds)
 
     @contextmanager
     def open(self, patch: bytes | None, program: str | None) -> Iterator[tuple[Mount, ...]]:
         """Give the check mounts of a state. Raises PatchRefused."""
-        workspace = open_workspace(self._start(patch), self.scratch, self.identity)
+        workspace = self.ground.open(self._start(patch))
         try:
             if program is not None:
                 self._run(program, workspace.session_mounts())
@@ -98,7 +103,8 @@ class TaskStates:
                 bounds=self.bounds,
                 sandbox=self.sandbox,
                 identity=self.identity,
-                cache=cache_directory(self.identity),
+                cache=shelves(self.identity, self.sandbox.name),
+                copies=self.ground.copies,
             )
         except SetupFailed as error:
             raise PatchRefused(" ".join(str(error).split())) from error

@@ -7,11 +7,10 @@ from pytest_wfbench.gateway.client import Gateway
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import choose_identity, shelves
-from pytest_wfbench.sandbox.preflight import mounts_overlays
 from pytest_wfbench.sandbox.spec import Sandbox
 from pytest_wfbench.sweep.context import SweepContext, bounds_of
-from pytest_wfbench.workspace.copies import open_copy
-from pytest_wfbench.workspace.overlay import Workspace, open_workspace
+from pytest_wfbench.workspace.ground import survey
+from pytest_wfbench.workspace.overlay import Workspace
 from pytest_wfbench.workspace.startstate import make_start
 
 
@@ -41,7 +40,7 @@ def open_cell_workspace(cell: Cell, sandbox: Sandbox, sweep: SweepContext) -> Wo
         CopyFailed: when it cannot be copied.
     """
     identity = choose_identity()
-    copies = not mounts_overlays(sandbox, sweep.seat.scratch)
+    ground = survey(sandbox, sweep.seat.scratch, identity)
     start = make_start(
         sweep.plan.templates[cell.task.id],
         setup=cell.task.setup,
@@ -51,6 +50,6 @@ def open_cell_workspace(cell: Cell, sandbox: Sandbox, sweep: SweepContext) -> Wo
         sandbox=sandbox,
         identity=identity,
         cache=shelves(identity, sandbox.name),
-        copies=copies,
+        copies=ground.copies,
     )
-    return (open_copy if copies else open_workspace)(start, sweep.seat.scratch, identity)
+    return ground.open(start)

@@ -14,6 +14,7 @@ from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import choose_identity, shelves
+from pytest_wfbench.sandbox.machine import Check, uid_check
 from pytest_wfbench.sandbox.preflight import obstacle
 from pytest_wfbench.sandbox.spec import Sandbox, SandboxName
 from pytest_wfbench.sweep.scripts import CASSETTES
@@ -26,6 +27,15 @@ PYTEST_CACHE = ".pytest_cache"
 NO_SPACE = os.strerror(errno.ENOSPC)
 _MAKE_ROOM = "Free some space in the cache directory, or name another in WFBENCH_CACHE_DIR"
 Key = tuple[Path, str | None, tuple[str, ...], tuple[Path, ...]]
+
+
+class MachineUnfit(Exception):
+    """No sandbox works here; the message is one line with the remedy."""
+
+    def __init__(self, failed: Check) -> None:
+        super().__init__(
+            f"the sandbox does not work here: {failed.name}: {failed.detail}. {capitalised(failed.remedy)}"
+        )
 
 
 class _Fault(NamedTuple):
@@ -41,15 +51,20 @@ def snapshot(
     Tasks with the same repository, ref and private paths share one. What the harness knows of a task is never part of
     a snapshot: the case file's own directory (or, where that is the repository, the case files, arms and cassettes in
     it), the oracle root, and ``apart``: absolute paths such as the results of earlier sweeps.
+
+    Raises:
+        MachineUnfit: when the sandbox does not work on this machine.
     """
     needing = [loaded for loaded in tasks if loaded.repository is not None]
     if not needing:
         return {}, []
+    if not (held := uid_check(choose_identity())).ok and held.needed:
+        raise MachineUnfit(held)
     try:
         sandbox = make_sandbox(name)
     except BubblewrapMissing as error:
         message, _, remedy = str(error).partition(": ")
-        return {}, [Problem("sandbox", 0, "", "", message, remedy[:1].upper() + remedy[1:])]
+        raise MachineUnfit(Check("bubblewrap", False, message, remedy)) from error
     made: dict[Key, Template | _Fault] = {}
     templates: dict[str, Template] = {}
     problems: list[Problem] = []
@@ -83,21 +98,25 @@ def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
         if NO_SPACE in str(error):
             return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)
         message, _, remedy = str(error).replace(str(repository), shown_path(repository)).rpartition(": ")
-        return _Fault(message, remedy[:1].upper() + remedy[1:])
+        return _Fault(message, capitalised(remedy))
     except TemplateUnproven as error:
+        _blame_machine(sandbox.name)
         remedy = _MAKE_ROOM if NO_SPACE in str(error) else "Report this with the repository's layout"
         return _Fault(f"no clean snapshot of it can be made: {error}", remedy)
     except OSError as error:
         return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)
     except ProgramFailed as error:
-        return _broken_sandbox(sandbox.name, str(error))
+        _blame_machine(sandbox.name)
+        return _Fault(f"its snapshot failed: {error}", "Run `wfbench doctor`")
 
 
-def _broken_sandbox(name: SandboxName, message: str) -> _Fault:
+def _blame_machine(name: SandboxName) -> None:
     """Say what the machine lacks, if it lacks something, rather than how it failed."""
-    failed = obstacle(name)
-    if failed is None:
-        return _Fault(f"its snapshot failed: {message}", "Run `wfbench doctor`")
-    return _Fault(
-        f"the sandbox does not work here: {failed.name}: {failed.detail}", failed.remedy or "Run `wfbench doctor`"
-    )
+    if (failed := obstacle(name)) is not None:
+        raise MachineUnfit(failed)
+
+
+def capitalised(remedy: str | None) -> str:
+    """Return a remedy as a sentence of its own."""
+    remedy = remedy or "run `wfbench doctor`"
+    return remedy[:1].upper() + remedy[1:]

@@ -16,6 +16,7 @@ from pytest_wfbench.workspace.startstate import StartState
 
 WorkspaceKind = Literal["overlay", "reflink", "copy"]
 SKILL_ROOTS = (".claude/skills", ".agents/skills", ".codex/skills")
+_CHECK = "check-"
 _OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
 
 
@@ -84,12 +85,16 @@ class Workspace(Protocol):
 
 @dataclass(frozen=True)
 class OverlayWorkspace:
-    """A workspace of overlay mounts; ``directory`` holds its uppers and is its own."""
+    """A workspace of overlay mounts; ``directory`` holds its uppers and is its own.
+
+    ``on_disk`` is whom throw-away uppers belong to where memory cannot hold them, else none.
+    """
 
     start: StartState
     directory: Path
     parts: tuple[Part, ...]
     sealed: tuple[tuple[str, tuple[Path, ...]], ...]
+    on_disk: Identity | None = None
     kind: WorkspaceKind = "overlay"
     since: int | None = None
 
@@ -105,7 +110,7 @@ class OverlayWorkspace:
 
     def check_mounts(self) -> tuple[Mount, ...]:
         """Return the mounts of verify and oracle."""
-        return (*(Overlay((*part.lowers, part.upper), part.target, "tmp") for part in self.parts), *self._skills())
+        return (*(self._thrown_away(part) for part in self.parts), *self._skills())
 
     def view_mounts(self) -> tuple[Mount, ...]:
         """Return the start state, read-only."""
@@ -121,29 +126,46 @@ class OverlayWorkspace:
 
     def remove(self) -> None:
         """Remove the uppers. Raises CleanupFailed."""
-        for part in self.parts:
-            inner = part.work / "work"
+        for work in (*(part.work for part in self.parts), *self.directory.glob(f"{_CHECK}*/work")):
+            inner = work / "work"
             if inner.is_dir() and not inner.is_symlink():
                 inner.chmod(0o700)
         remove_tree(self.directory)
+
+    def _thrown_away(self, part: Part) -> Overlay:
+        lowers = (*part.lowers, part.upper)
+        if self.on_disk is None:
+            return Overlay(lowers, part.target, "tmp")
+        place = self.on_disk.own(Path(tempfile.mkdtemp(prefix=_CHECK, dir=self.directory)))
+        return Overlay(lowers, part.target, "rw", *_upper_and_work(place, "", self.on_disk))
 
     def _skills(self) -> tuple[Mount, ...]:
         return tuple(Overlay(lowers, f"{WORKSPACE}/{root}", "ro") for root, lowers in self.sealed)
 
 
-def open_workspace(start: StartState, scratch: Path, identity: Identity) -> OverlayWorkspace:
-    """Return a new workspace over a start state, in constant time: its uppers are empty directories in ``scratch``."""
+def open_workspace(
+    start: StartState, scratch: Path, identity: Identity, throw_away: Literal["memory", "disk"] = "memory"
+) -> OverlayWorkspace:
+    """Return a new workspace over a start state, in constant time: its uppers are empty directories in ``scratch``.
+
+    ``throw_away`` says where the uppers of verify and oracle lie.
+    """
     directory = identity.own(Path(tempfile.mkdtemp(prefix="cell-", dir=scratch)))
     sealed = tuple((root, lowers) for root in SKILL_ROOTS if (lowers := stacked(start.layers, root)))
     prefixes = ["", *dict.fromkeys(root.rpartition("/")[0] for root, _ in sealed)]
     parts = []
     for number, prefix in enumerate(prefixes):
-        upper, work = (directory / f"{name}-{number}" for name in ("upper", "work"))
-        for path in (upper, work):
-            path.mkdir(mode=0o755)
-            identity.own(path)
+        upper, work = _upper_and_work(directory, f"-{number}", identity)
         parts.append(Part(prefix, stacked(start.layers, prefix), upper, work))
-    return OverlayWorkspace(start, directory, tuple(parts), sealed)
+    return OverlayWorkspace(start, directory, tuple(parts), sealed, identity if throw_away == "disk" else None)
+
+
+def _upper_and_work(directory: Path, suffix: str, identity: Identity) -> tuple[Path, Path]:
+    upper, work = (directory / f"{name}{suffix}" for name in ("upper", "work"))
+    for path in (upper, work):
+        path.mkdir(mode=0o755)
+        identity.own(path)
+    return upper, work
 
 
 def stacked(layers: tuple[Path, ...], relative: str) -> tuple[Path, ...]:
