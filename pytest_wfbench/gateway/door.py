@@ -49,7 +49,7 @@ class DoorKeeper:
             return web.Response(status=200)
         if session.closed:
             raise Refused(403, "permission_error", "the session is over")
-        if not verify(self.signing_key, session.claim, _key(request.headers), time.time()):
+        if not verify(self.signing_key, session.claim, _key(request.headers), time.monotonic()):
             raise Refused(403, "authentication_error", "the key is not this session's, or has expired")
         if (request.method, path) == ("GET", "/v1/models"):
             return _models(session)

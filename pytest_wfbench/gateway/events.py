@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_wfbench.clock import now, stamp
+from pytest_wfbench.files import append_whole
 from pytest_wfbench.gateway.api import Event
+from pytest_wfbench.space import because
 
 
 class Sink(Protocol):
@@ -23,7 +25,13 @@ class Sink(Protocol):
 
 
 class EventLog:
-    """Appends events to a file. Open one a sweep."""
+    """Appends events to a file. Open one a sweep.
+
+    ``failed`` says why an event could not be written, once one could not: the calls in flight still end, and their
+    events still reach the rows, but no new session may be opened over an account with gaps.
+    """
+
+    failed: str | None = None
 
     def __init__(self, path: Path) -> None:
         """Open ``path`` for appending; a torn last line is closed first. Raises OSError."""
@@ -31,20 +39,26 @@ class EventLog:
         end = os.fstat(self._descriptor).st_size
         if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
             os.write(self._descriptor, b"\n")
+        self._place = path.parent
         self._dirty = False
 
     def write(self, event: Event) -> None:
         """Hand one line to the kernel: it survives the death of this process."""
         line = event.model_dump_json().encode() + b"\n"
-        while line:
-            line = line[os.write(self._descriptor, line) :]
+        try:
+            append_whole(self._descriptor, line, os.fstat(self._descriptor).st_size)
+        except OSError as error:
+            self.failed = self.failed or because(error, self._place)
         self._dirty = True
 
     def sync(self) -> None:
         """Make what was written survive a power cut."""
         if self._dirty:
-            os.fsync(self._descriptor)
             self._dirty = False
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                self.failed = self.failed or because(error, self._place)
 
     def close(self) -> None:
         """Sync and close."""

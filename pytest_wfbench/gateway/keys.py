@@ -11,7 +11,10 @@ PREFIX = "sk-wf-"
 
 @dataclass(frozen=True)
 class Claim:
-    """What a key binds: whose it is, for which models, on which door, and until when (seconds since the epoch)."""
+    """What a key binds: whose it is, for which models, on which door, and until when.
+
+    ``expires`` is in seconds of the monotonic clock: setting the machine's clock neither ends a key nor prolongs it.
+    """
 
     cell_id: str
     session: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pytest_wfbench.clock import now
 from pytest_wfbench.gateway.answers.anthropic import AnthropicForm
 from pytest_wfbench.gateway.answers.base import Answer, Asked, Form, ToolUse, compact
 from pytest_wfbench.gateway.answers.chat import ChatForm
@@ -112,7 +112,7 @@ def _compose(form: Form, turn: Turn, number: int, request: UpstreamRequest) -> A
         for index, tool in enumerate(turn.tools)
     )
     stop = turn.stop or ("tool_use" if tools else "end_turn")
-    return Answer(name, script.cassette.model, int(time.time()), turn.text, tools, turn.usage or Reported(), stop)
+    return Answer(name, script.cassette.model, int(now().timestamp()), turn.text, tools, turn.usage or Reported(), stop)
 
 
 def _until_end(form: Form, events: Iterable[bytes]) -> Iterable[bytes]:

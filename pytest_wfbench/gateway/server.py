@@ -127,12 +127,14 @@ class Gateway:
         request = asked.request
         if self.proxy.failed:
             raise GatewayLost(self.proxy.failed)
+        if self.sweep is not None and self.sweep.log.failed:
+            raise GatewayLost(self.sweep.log.failed)
         if request.max_cost is not None:
             raise GatewayRefused("a budget of a session is not supported by this gateway")
         targets = {model: self._target(model, request) for model in request.models}
         hidden = set(request.models) == {SELF_TEST_MODEL}
         name = secrets.token_hex(6)
-        expires = int(time.time() + request.seconds) + 1
+        expires = int(time.monotonic() + request.seconds) + 1
         claim = Claim(request.cell_id, request.labels.session, name, request.models, expires)
         sink = None if hidden or self.sweep is None else self.sweep.log
         session = Session(request, claim, self.sweep.id if self.sweep else "none", targets, sink)

@@ -45,10 +45,14 @@ def plural(number: int, word: str) -> str:
 
 
 def elapsed(start: str | None, end: str | None) -> float | None:
-    """Return the seconds between two ISO 8601 times, or none where one is missing or does not read."""
+    """Return the seconds between two ISO 8601 times, or none where one is missing, does not read, or the end is first.
+
+    The last is what a clock leaves that was set back in between.
+    """
     if start is None or end is None:
         return None
     try:
-        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+        seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (ValueError, TypeError):
         return None
+    return seconds if seconds >= 0 else None
