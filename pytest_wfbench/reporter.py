@@ -29,6 +29,8 @@ from pytest_wfbench.sweep.plan import Plan
 
 ROW_ATTRIBUTE = "wfbench_row"
 WORKER_INPUT = "wfbench"
+# What ends every cell that runs at once; whoever watches the gateway mends it, or stops the sweep.
+INCIDENT = "gateway-lost"
 
 
 class CellReporter:
@@ -74,7 +76,8 @@ class CellReporter:
             report.sections.append(("what failed", str(report.longrepr)))
         shape_report(report, row)
         setattr(report, ROW_ATTRIBUTE, row.to_json())
-        self.context.guard.note(row.outcome, f"{row.kind}: {row.reason}")
+        incident = INCIDENT if row.kind == INCIDENT else ""
+        self.context.guard.note(row.outcome, f"{row.kind}: {row.reason}", incident)
 
 
 class SweepReporter:

@@ -11,10 +11,10 @@ from typing import Literal
 from pytest_wfbench.agents.base import SessionInput
 from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.cell.changes import Unreadable, changes_of
-from pytest_wfbench.gateway.api import Door, Event, GatewayClient, OpenRequest, SessionUsage
+from pytest_wfbench.gateway.api import Door, Event, GatewayClient, GatewayLost, OpenRequest, SessionUsage, Vigil
 from pytest_wfbench.matrix.arms import SessionSpec
 from pytest_wfbench.matrix.cells import Cell
-from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Command, Data, Finished, Sandbox
+from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Cancel, Command, Data, Finished, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
 from pytest_wfbench.workspace.overlay import Workspace
@@ -67,19 +67,32 @@ class SessionRunner:
 
     def _run(self, spec: SessionSpec, plan: str | None) -> SessionEnd:
         timeout = spec.timeout or self.cell.task.timeout.session
-        door = self.gateway.open(self._request(spec, timeout)) if self.agent.adapter.uses_model else None
-        usage = SessionUsage()
-        try:
-            finished = self.sandbox.run(self._command(spec, plan, timeout, door))
-        finally:
-            if door:
-                usage = self.gateway.close(door)
+        if self.agent.adapter.uses_model:
+            finished, usage = self._run_metered(spec, plan, timeout)
+        else:
+            finished, usage = self.sandbox.run(self._command(spec, plan, timeout)), SessionUsage()
         transcript = self.agent.adapter.read(finished.stdout, finished.status)
         fault = session_fault(spec, finished, transcript, usage, self.agent.adapter.uses_model)
         produced = None
         if spec.produces and not fault:
             produced, fault = self._produced(spec.produces)
         return SessionEnd(spec.name, transcript, usage, finished, produced, fault)
+
+    def _run_metered(self, spec: SessionSpec, plan: str | None, timeout: float) -> tuple[Finished, SessionUsage]:
+        """Run a session with a door of its own; it is ended when the gateway is lost, since nobody answers any more."""
+        door = self.gateway.open(self._request(spec, timeout))
+        with self.gateway.watch() as vigil:
+            try:
+                finished = self.sandbox.run(self._command(spec, plan, timeout, door, vigil))
+            finally:
+                usage = self._close(door, vigil)
+        return finished, usage
+
+    def _close(self, door: Door, vigil: Vigil) -> SessionUsage:
+        try:
+            return self.gateway.close(door)
+        except GatewayLost as error:
+            raise GatewayLost(f"the gateway was lost during the session: {vigil.cause() or error}") from error
 
     def _request(self, spec: SessionSpec, timeout: float) -> OpenRequest:
         cell = self.cell
@@ -91,7 +104,14 @@ class SessionRunner:
             provider_tools=cell.task.provider_tools,
         )
 
-    def _command(self, spec: SessionSpec, plan: str | None, timeout: float, door: Door | None) -> Command:
+    def _command(
+        self,
+        spec: SessionSpec,
+        plan: str | None,
+        timeout: float,
+        door: Door | None = None,
+        cancel: Cancel | None = None,
+    ) -> Command:
         prompt = spec.prompt.format(task=self.cell.task.prompt_of(self.cell.variation), plan=plan or "", output="")
         told = SessionInput(
             prompt=prompt,
@@ -116,6 +136,7 @@ class SessionRunner:
             bounds=bounds_of(self.cell.task.limits),
             stdout_limit=STREAM,
             keep="whole",
+            cancel=cancel,
         )
 
     def _produced(self, pattern: str) -> tuple[str | None, Fault | None]:

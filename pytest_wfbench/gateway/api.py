@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from pydantic import Field
 
@@ -23,6 +23,7 @@ __all__ = [
     "OpenRequest",
     "Route",
     "SessionUsage",
+    "Vigil",
     "Wire",
 ]
 
@@ -91,11 +92,31 @@ class GatewayRefused(Exception):
     """The gateway is well and will not do what it was asked; the message says why, and the remedy."""
 
 
+class Vigil(Protocol):
+    """Knows whether the gateway was lost since. A context manager: it holds a connection."""
+
+    def is_set(self) -> bool:
+        """Whether it was lost. Does not wait."""
+        ...
+
+    def cause(self) -> str | None:
+        """Why, or none while it lives."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
 class GatewayClient(Protocol):
     """The control side of a running gateway."""
 
     def open(self, request: OpenRequest) -> Door:
         """Open a door. Raises GatewayLost; GatewayRefused, for example when no cassette fits."""
+        ...
+
+    def watch(self) -> Vigil:
+        """Keep an eye on the gateway while a session runs. Raises GatewayLost."""
         ...
 
     def close(self, door: Door) -> SessionUsage:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -32,6 +33,7 @@ from pytest_wfbench.gateway.control import (
     Status,
     Stop,
     Totals,
+    Watch,
 )
 
 # A close drains for 10 s at most; anything slower than this is dead.
@@ -77,21 +79,76 @@ class Gateway:
         """Ask how LiteLLM does. Raises GatewayLost."""
         return Health.model_validate(self._ask(Status()))
 
-    def shut_down(self) -> tuple[OpenCall, ...]:
-        """End the gateway; returns the calls that never ended. Raises GatewayLost."""
-        return tuple(OpenCall.model_validate(call) for call in self._ask(Stop()))
+    def watch(self) -> Watching:
+        """Keep an eye on the gateway, by a connection that it holds while it lives. Raises GatewayLost."""
+        return Watching(self._connect(Watch()))
+
+    def shut_down(self, replaced: bool = False) -> tuple[OpenCall, ...]:
+        """End the gateway; returns the calls that never ended. Raises GatewayLost.
+
+        ``replaced`` leaves its directory to another one that takes its place.
+        """
+        return tuple(OpenCall.model_validate(call) for call in self._ask(Stop(replaced=replaced)))
 
     def _ask(self, question: Question) -> Any:
-        line = Asking(token=self.address.token, question=question).model_dump_json() + "\n"
         try:
-            with closing(socket.socket(socket.AF_UNIX)) as connection:
-                connection.settimeout(ANSWER_SECONDS)
-                connection.connect(str(self.address.socket))
-                connection.sendall(line.encode())
+            with closing(self._connect(question)) as connection:
                 answer = b"".join(_received(connection))
         except OSError as error:
             raise GatewayLost(f"the gateway does not answer: {error}") from error
         return _value(answer)
+
+    def _connect(self, question: Question) -> socket.socket:
+        line = Asking(token=self.address.token, question=question).model_dump_json() + "\n"
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.settimeout(ANSWER_SECONDS)
+            connection.connect(str(self.address.socket))
+            connection.sendall(line.encode())
+        except OSError as error:
+            connection.close()
+            raise GatewayLost(f"the gateway does not answer: {error}") from error
+        return connection
+
+
+class Watching:
+    """A question that is answered when the gateway is lost, on a connection that ends with it. Close it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
+        self._cause: str | None = None
+
+    def is_set(self) -> bool:
+        """Whether the gateway was lost. Does not wait."""
+        return self.wait(0)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for its loss, at most so long, and say whether it came."""
+        return self._cause is not None or bool(self._poll.poll(seconds * 1000))
+
+    def cause(self) -> str | None:
+        """Why it was lost, or none while it lives."""
+        if self._cause is None and self.is_set():
+            self._cause = _last_words(self._connection)
+        return self._cause
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+def _last_words(connection: socket.socket) -> str:
+    try:
+        _value(b"".join(_received(connection)))
+    except (GatewayLost, GatewayRefused) as error:
+        return str(error)
+    except OSError as error:
+        return f"the gateway does not answer: {error}"
+    return "the gateway has ended"
 
 
 def _received(connection: socket.socket) -> Iterator[bytes]:
@@ -101,7 +158,7 @@ def _received(connection: socket.socket) -> Iterator[bytes]:
 
 def _value(answer: bytes) -> Any:
     if not answer.endswith(b"\n"):
-        raise GatewayLost("the gateway ended before it answered")
+        raise GatewayLost("the gateway's process has ended")
     reply = Reply.model_validate_json(answer)
     if reply.lost is not None:
         raise GatewayLost(reply.lost)

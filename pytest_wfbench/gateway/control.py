@@ -21,7 +21,7 @@ class Provider(Message):
 
 
 class Boot(Message):
-    """The first line of the gateway's standard input. ``owner`` is the (uid, gid) of doors."""
+    """The first line of the gateway's standard input: ``owner`` (uid, gid) of doors, name of the ``control`` socket."""
 
     directory: Path
     token: str = Field(repr=False)
@@ -29,6 +29,7 @@ class Boot(Message):
     owner: tuple[int, int] | None = None
     providers: tuple[Provider, ...] = ()
     proxy: bool = True
+    control: str = "control"
 
 
 class Begin(Message):
@@ -67,13 +68,20 @@ class Status(Message):
     op: Literal["status"] = "status"
 
 
+class Watch(Message):
+    """Is answered when the proxy is gone. The connection's end says the same of the gateway."""
+
+    op: Literal["watch"] = "watch"
+
+
 class Stop(Message):
-    """Ends the gateway."""
+    """Ends the gateway. Its directory stays where another one is to take its place."""
 
     op: Literal["stop"] = "stop"
+    replaced: bool = False
 
 
-Question = Annotated[Begin | Open | Close | Totals | Status | Stop, Field(discriminator="op")]
+Question = Annotated[Begin | Open | Close | Totals | Status | Watch | Stop, Field(discriminator="op")]
 
 
 class Asking(Message):

@@ -81,6 +81,7 @@ class Proxy:
     tap_secret: str = field(default_factory=lambda: f"sk-{secrets.token_hex(24)}", repr=False)
     process: asyncio.subprocess.Process | None = None
     ready: bool = False
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def socket(self) -> Path:
@@ -137,11 +138,14 @@ class Proxy:
         }
 
     async def watch(self) -> None:
-        """Poll until it answers or has ended."""
+        """Poll until it answers; then wait for its end, and say so by ``gone``."""
         async with unix_client(self.socket) as client:
             while not self.ready and self.failed is None:
                 self.ready = await _answers(client)
                 await asyncio.sleep(POLL_SECONDS)
+        if self.process is not None:
+            await self.process.wait()
+            self.gone.set()
 
     async def stop(self) -> None:
         """End it: there is nothing in it that is worth a grace period once the doors are closed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import secrets
 import shutil
 import signal
@@ -13,9 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import Any, NamedTuple
 
 from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.evidence.redact import Redactor
@@ -23,21 +20,20 @@ from pytest_wfbench.gateway.api import Door, GatewayLost, GatewayRefused, OpenRe
 from pytest_wfbench.gateway.calls import Calls, Session, Target
 from pytest_wfbench.gateway.cassette import CassetteError, CassetteSet, load_cassettes
 from pytest_wfbench.gateway.control import (
-    ASKING,
-    MAX_LINE,
     Begin,
     Boot,
     Close,
     Health,
     Open,
     Provider,
-    Reply,
     Seen,
     Status,
     Stop,
     Totals,
+    Watch,
 )
 from pytest_wfbench.gateway.death import die_with, first_line, when_input_ends
+from pytest_wfbench.gateway.desk import Desk
 from pytest_wfbench.gateway.door import DoorKeeper
 from pytest_wfbench.gateway.events import EventLog
 from pytest_wfbench.gateway.forward import Forward
@@ -54,8 +50,7 @@ HANDLER_SECONDS = 0.5
 END_SECONDS = 3.0
 
 
-@dataclass
-class OpenDoor:
+class OpenDoor(NamedTuple):
     """A session and the socket it listens on."""
 
     session: Session
@@ -83,8 +78,10 @@ class Gateway:
     signing_key: bytes
     sweep: Sweep | None = None
     doors: dict[Path, OpenDoor] = field(default_factory=dict)
+    issued: set[str] = field(default_factory=set)
     lost_calls: list[OpenCall] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    replaced: bool = False
 
     async def answer(self, question: object) -> Any:
         """Do what was asked. Raises GatewayRefused or GatewayLost."""
@@ -97,6 +94,7 @@ class Gateway:
             Close: self.close,
             Totals: self.totals,
             Status: self.status,
+            Watch: self.watch,
             Stop: self.stop,
         }
 
@@ -142,6 +140,7 @@ class Gateway:
         handler = partial(self.keeper.handle, session)
         listener = await listen(path, handler, 0o600, self.boot.owner)
         self.doors[path] = OpenDoor(session, listener)
+        self.issued.add(name)
         return Door(
             cell_id=request.cell_id,
             session=request.labels.session,
@@ -166,10 +165,8 @@ class Gateway:
 
     async def close(self, asked: Close) -> Any:
         """Refuse new calls, drain the open ones, and take the socket away."""
-        door = self.doors.pop(asked.door, None)
-        if door is None:
-            raise GatewayRefused("no such door, or closed already")
-        session = door.session
+        session, listener = self._known(asked.door)
+        del self.doors[asked.door]
         session.closed = True
         waiting = any(call.upstream for call in session.calls)
         await session.drain(DRAIN_SECONDS)
@@ -177,18 +174,27 @@ class Gateway:
         self.lost_calls += session.unfinished()
         for task in tuple(session.tasks):
             task.cancel()
-        await door.listener.close(HANDLER_SECONDS)
+        await listener.close(HANDLER_SECONDS)
         self.keeper.calls.forget(session)
         if session.sink is not None:
             await asyncio.to_thread(session.sink.sync)
+        if self.proxy.failed:
+            raise GatewayLost(self.proxy.failed)
         return usage
+
+    def _known(self, path: Path) -> OpenDoor:
+        """Return an open door. One that this process never opened was another's, which is gone."""
+        if self.proxy.failed and path not in self.doors:
+            raise GatewayLost(self.proxy.failed)
+        if path.name not in self.issued:
+            raise GatewayLost("the gateway that had opened the session's door was lost, and this is another one")
+        if path not in self.doors:
+            raise GatewayRefused("no such door, or closed already")
+        return self.doors[path]
 
     async def totals(self, asked: Totals) -> Seen:
         """Count what passed a door so far."""
-        door = self.doors.get(asked.door)
-        if door is None:
-            raise GatewayRefused("no such door, or closed already")
-        session = door.session
+        session = self._known(asked.door).session
         return Seen(events=len(session.events), callbacks=session.callbacks, open_calls=len(session.open_calls()))
 
     async def status(self, asked: Status) -> Health:
@@ -200,9 +206,15 @@ class Gateway:
             pid=process.pid if process else None,
         )
 
+    async def watch(self, asked: Watch) -> None:
+        """Wait until the proxy is lost."""
+        await self.proxy.gone.wait()
+        raise GatewayLost(self.proxy.failed or "LiteLLM has ended")
+
     async def stop(self, asked: Stop) -> tuple[OpenCall, ...]:
         """Close what is open, and say which calls never ended."""
-        await asyncio.gather(*(self.close(Close(door=path)) for path in tuple(self.doors)))
+        self.replaced = asked.replaced
+        await asyncio.gather(*(self.close(Close(door=path)) for path in tuple(self.doors)), return_exceptions=True)
         if self.sweep is not None:
             self.sweep.log.close()
             self.sweep = None
@@ -214,32 +226,13 @@ def _scripted(script: Any) -> Target:
     return Target(script.cassette.provider, script.cassette.model, script)
 
 
-async def _control(gateway: Gateway, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        asking = ASKING.validate_json(await reader.readline())
-        if not hmac.compare_digest(asking.token, gateway.boot.token):
-            raise GatewayRefused("wrong token")
-        reply = Reply(value=await gateway.answer(asking.question))
-    except GatewayLost as error:
-        reply = Reply(lost=str(error))
-    except GatewayRefused as error:
-        reply = Reply(refused=str(error))
-    except (ValidationError, ValueError) as error:
-        reply = Reply(refused=f"not a question: {error}")
-    writer.write(reply.model_dump_json().encode() + b"\n")
-    try:
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-    except ConnectionError:
-        return
-
-
-async def run(boot: Boot) -> None:
-    """Serve until told to stop, or until the controller is gone."""
+async def run(boot: Boot) -> bool:
+    """Serve until told to stop, or until the controller is gone; return whether another gateway takes its place."""
     private, doors = boot.directory / "p", boot.directory / "d"
-    private.mkdir(mode=0o700)
-    doors.mkdir(mode=0o711)
+    for directory, mode in ((private, 0o700), (doors, 0o711)):
+        # What a killed gateway left here is nobody's any more.
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(mode=mode)
     proxy = Proxy(private)
     providers = {provider.name: provider for provider in boot.providers}
     calls, forward, signing_key = Calls(), Forward(providers), secrets.token_bytes(32)
@@ -249,9 +242,7 @@ async def run(boot: Boot) -> None:
         keeper = DoorKeeper(calls, tap, client, proxy.key, signing_key)
         gateway = Gateway(boot, proxy, keeper, providers, signing_key)
         tap_listener = await listen(proxy.tap_socket, tap.handle)
-        control = await asyncio.start_unix_server(
-            partial(_control, gateway), path=str(boot.directory / "p" / "control"), limit=MAX_LINE
-        )
+        control = await Desk(boot.token, gateway.answer).open(private / boot.control)
         try:
             await _serve(gateway, proxy)
         finally:
@@ -259,6 +250,7 @@ async def run(boot: Boot) -> None:
             await proxy.stop()
             await tap_listener.close(HANDLER_SECONDS)
             await forward.close()
+    return gateway.replaced
 
 
 def _call_in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
@@ -281,10 +273,12 @@ def main() -> None:
     """Read what to do from the first line of standard input, then serve."""
     boot = Boot.model_validate_json(first_line())
     die_with(boot.parent, signal.SIGTERM)
+    replaced = False
     try:
-        asyncio.run(run(boot))
+        replaced = asyncio.run(run(boot))
     finally:
-        shutil.rmtree(boot.directory, ignore_errors=True)
+        if not replaced:
+            shutil.rmtree(boot.directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -25,6 +26,8 @@ LISTEN_SECONDS = 30.0
 END_SECONDS = 15.0
 POLL = 0.05
 LOG_TAIL = 4000
+REAP_SECONDS = 1.0
+CONTROL, SUCCESSOR = "control", "control.next"
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
@@ -40,14 +43,53 @@ class GatewayConfig(Message):
     proxy: bool = True
 
 
+@dataclass(frozen=True)
+class Site:
+    """Where a gateway lives, and what it is told: all that outlives its process. ``held`` gives it back."""
+
+    config: GatewayConfig
+    owner: Identity
+    directory: Path
+    token: str
+    log: IO[bytes]
+    held: ExitStack
+
+    def address(self, control: str) -> GatewayAddress:
+        """Return the way to a control socket."""
+        return GatewayAddress(socket=self.directory / "p" / control, token=self.token)
+
+    def boot(self, control: str) -> Boot:
+        """Return what a process is told at its start."""
+        return Boot(
+            directory=self.directory,
+            token=self.token,
+            parent=os.getpid(),
+            owner=(self.owner.uid, self.owner.gid) if self.owner.foreign else None,
+            providers=self.config.providers,
+            proxy=self.config.proxy,
+            control=control,
+        )
+
+
 class RunningGateway(Gateway):
     """A gateway this process started. It ends with ``stop``, or when this process does, however that comes."""
 
-    def __init__(
-        self, address: GatewayAddress, process: subprocess.Popen[bytes], log: IO[bytes], held: ExitStack
-    ) -> None:
-        super().__init__(address)
-        self._process, self._log, self._held = process, log, held
+    def __init__(self, site: Site, control: str = CONTROL) -> None:
+        """Start the process; not even its control socket is there yet. Raises OSError."""
+        super().__init__(site.address(control))
+        self._site = site
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pytest_wfbench.gateway.server"],
+            stdin=subprocess.PIPE,
+            stdout=site.log,
+            stderr=site.log,
+            env=_environment(),
+            cwd=site.directory,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        self._process.stdin.write(site.boot(control).model_dump_json().encode() + b"\n")
+        self._process.stdin.flush()
 
     @property
     def pid(self) -> int:
@@ -90,28 +132,61 @@ class RunningGateway(Gateway):
 
     def log_tail(self) -> str:
         """Return the end of what the gateway's process said."""
-        self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - LOG_TAIL))
-        return self._log.read().decode(errors="replace")
+        log = self._site.log
+        if log.closed:
+            return ""
+        end = os.fstat(log.fileno()).st_size
+        return os.pread(log.fileno(), LOG_TAIL, max(0, end - LOG_TAIL)).decode(errors="replace")
 
-    def stop(self) -> tuple[OpenCall, ...]:
-        """End it and return the calls that never ended. Does not raise: a gateway that is gone is stopped."""
+    def successor(self) -> RunningGateway:
+        """Start another one in this one's place, which has ended: same directory, same token, new keys.
+
+        Nobody else reaches it before ``take_over``. It ends with the thread that calls this. Raises OSError.
+        """
+        return RunningGateway(self._site, SUCCESSOR)
+
+    def take_over(self) -> None:
+        """Be found where the first one was. Raises OSError."""
+        public = self._site.address(CONTROL)
+        self.address.socket.rename(public.socket)
+        self.address = public
+
+    def stop(self, replaced: bool = False) -> tuple[OpenCall, ...]:
+        """End it and return the calls that never ended. Does not raise: a gateway that is gone is stopped.
+
+        With ``replaced`` its place is kept for its successor.
+        """
         try:
-            return self.shut_down() if self._process.poll() is None else ()
+            return self.shut_down(replaced) if self._process.poll() is None else ()
         except GatewayLost:
             return ()
         finally:
             self._end()
+            if not replaced:
+                self._site.held.close()
+
+    def kill(self) -> None:
+        """End it at once, whatever it does. Harmless where it has ended."""
+        self._process.kill()
+
+    def end_cause(self) -> str | None:
+        """Say how its process ended, or none while it runs; a process that was just killed is waited for."""
+        try:
+            status = self._process.wait(REAP_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        return f"the gateway's process ended by {how}"
 
     def _end(self) -> None:
         if self._process.stdin is not None:
-            self._process.stdin.close()
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
         try:
             self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._held.close()
 
     def __enter__(self) -> Self:
         return self
@@ -133,28 +208,7 @@ def start_gateway(config: GatewayConfig, identity: Identity | None = None) -> Ru
     held = ExitStack()
     directory = held.enter_context(runtime_directory(owner))
     log = held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 -- the stack closes it
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest_wfbench.gateway.server"],
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-        env=_environment(),
-        cwd=directory,
-        start_new_session=True,
-    )
-    boot = Boot(
-        directory=directory,
-        token=secrets.token_hex(24),
-        parent=os.getpid(),
-        owner=(owner.uid, owner.gid) if owner.foreign else None,
-        providers=config.providers,
-        proxy=config.proxy,
-    )
-    assert process.stdin is not None
-    process.stdin.write(boot.model_dump_json().encode() + b"\n")
-    process.stdin.flush()
-    address = GatewayAddress(socket=directory / "p" / "control", token=boot.token)
-    return RunningGateway(address, process, log, held)
+    return RunningGateway(Site(config, owner, directory, secrets.token_hex(24), log, held))
 
 
 def _environment() -> dict[str, str]:

@@ -84,7 +84,7 @@ class Bubblewrap:
                 user=None if staging.units else self.identity,
                 pass_fds=(*channels.passed, channels.status),
                 stop=channels.ask_to_stop,
-                cancel=self.cancel,
+                cancel=command.cancel or self.cancel,
             )
             return judge(ended, Story.read(channels), began)
 

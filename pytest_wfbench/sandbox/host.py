@@ -76,7 +76,7 @@ class HostSandbox:
                 user=None if staging.units else self.identity,
                 pass_fds=(*channels.passed, *passed),
                 stop=channels.ask_to_stop,
-                cancel=self.cancel,
+                cancel=command.cancel or self.cancel,
             )
             channels.let_go(_VANISH)
             return judge(ended, Story.read(channels), began)

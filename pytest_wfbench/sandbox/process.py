@@ -6,14 +6,13 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
 from pytest_wfbench.sandbox.identity import Identity
-from pytest_wfbench.sandbox.spec import TAIL, Finished
+from pytest_wfbench.sandbox.spec import TAIL, Cancel, Finished
 from pytest_wfbench.sandbox.streams import Capture, Keep, Streams, has_ended, standard_output
 
 GRACE = 5.0
@@ -91,7 +90,7 @@ def run_process(
     pass_fds: Sequence[int] = (),
     on_start: Callable[[int], None] | None = None,
     stop: Callable[[], None] | None = None,
-    cancel: threading.Event | None = None,
+    cancel: Cancel | None = None,
 ) -> Finished:
     """Run a process to its end and end its group, also when this call is interrupted by an exception.
 
@@ -160,7 +159,7 @@ def _guard(user: Identity | None) -> list[str]:
 
 
 def _supervise(
-    streams: Streams, deadline: float, stop: Callable[[], None], cancel: threading.Event | None
+    streams: Streams, deadline: float, stop: Callable[[], None], cancel: Cancel | None
 ) -> _Cause | None:
     """Pump until the process ended, or was asked to stop and had its time; say what made it stop."""
     cause: _Cause | None = None

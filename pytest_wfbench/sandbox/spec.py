@@ -77,6 +77,14 @@ class Bounds:
     disk: int = 4 << 30
 
 
+class Cancel(Protocol):
+    """Something that may turn out to end a command early, such as ``threading.Event``."""
+
+    def is_set(self) -> bool:
+        """Whether the command is to end. Asked ten times a second: it must not wait."""
+        ...
+
+
 @dataclass(frozen=True)
 class Command:
     """One command for a sandbox, in the sandbox's own names: mount targets and ``GATEWAY_URL``.
@@ -87,7 +95,7 @@ class Command:
     session's door: only with it does a relay listen on ``127.0.0.1:GATEWAY_PORT`` of the sandbox. ``timeout`` is in
     seconds. ``stdout_limit`` bounds what is kept of standard output: the head if ``keep`` is ``whole`` (more than the
     limit ends the command with limit ``output``), else the tail. Without ``processes_shown`` there is no ``/proc``, so
-    that no process of the sandbox can find, read or write another.
+    that no process of the sandbox can find, read or write another. Once ``cancel`` is set the command is ended.
     """
 
     argv: tuple[str, ...]
@@ -101,6 +109,7 @@ class Command:
     stdout_limit: int = TAIL
     keep: Literal["tail", "whole"] = "tail"
     processes_shown: bool = True
+    cancel: Cancel | None = None
 
 
 @dataclass(frozen=True)

@@ -14,25 +14,24 @@ from pytest_wfbench.evidence.manifest import OpenCall, Skipped, Stop, Sweep
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import RowWriter, write_sweep
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
-from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.preflight import obstacle
 from pytest_wfbench.space import Reserve, because, is_full
 from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
-from pytest_wfbench.sweep.gateway import launch_gateway
+from pytest_wfbench.sweep.gateway import SweepGateway
 from pytest_wfbench.sweep.head import head_commit
 from pytest_wfbench.sweep.manifest import describe_sweep, results_parent
 from pytest_wfbench.sweep.plan import Plan, sandbox_name
 from pytest_wfbench.sweep.scratch import scratch_directory
 from pytest_wfbench.sweep.snapshot import MachineUnfit, capitalised
 
-READY_SECONDS = 120.0
 USAGE = "usage.jsonl"
 # Beyond the manifest's own size: the last row, and the derived files.
 ASIDE = 1 << 20
 LATEST = "latest"
+CAUSE = 600
 
 
 class SweepFailed(Exception):
@@ -46,7 +45,7 @@ class LiveSweep:
         """Take directories and, if ``gateway``, start it; nothing is written yet."""
         self._stack = ExitStack()
         self._started: datetime = now()
-        self._gateway: RunningGateway | None = None
+        self._gateway: SweepGateway | None = None
         self._sweep: Sweep | None = None
         self._writer: RowWriter | None = None
         self._stop: Stop | None = None
@@ -55,7 +54,7 @@ class LiveSweep:
             seat = self._take_places(plan, choose_identity())
             take_seat(seat).guard.prepare()
             if gateway:
-                self._gateway = self._stack.enter_context(launch_gateway(plan))
+                self._gateway = self._stack.enter_context(SweepGateway(plan, self._give_up))
                 seat = seat.model_copy(update={"gateway": self._gateway.address})
         except BaseException:
             self._stack.close()
@@ -125,11 +124,13 @@ class LiveSweep:
             self._stop = Stop(kind="preflight", cause=self.context.redactor.text(cause))
             raise SweepFailed(cause)
 
-    def _prove_gateway(self, gateway: RunningGateway) -> None:
+    def _give_up(self, cause: str) -> None:
+        """Start no cell any more: told by the gateway's own thread."""
+        self.context.guard.halt(self.context.redactor.text(" ".join(cause.split()))[:CAUSE])
+
+    def _prove_gateway(self, gateway: SweepGateway) -> None:
         try:
-            gateway.wait_ready(READY_SECONDS)
-            gateway.begin(self.context.seat.sweep_id, self.context.results / USAGE, self.context.plan.routes)
-            gateway.self_test()
+            gateway.prove(self.context.seat.sweep_id, self.context.results / USAGE)
         except (GatewayLost, GatewayRefused) as error:
             self._stop = Stop(kind="preflight", cause=self.context.redactor.text(str(error)))
             raise SweepFailed(f"the gateway failed its preflight: {error}") from error

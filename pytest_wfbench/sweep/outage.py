@@ -29,12 +29,15 @@ class OutageGuard:
         """Set space aside, so that a full disk can still be told to every process. Raises OSError."""
         Reserve(self.directory).take(ASIDE)
 
-    def note(self, outcome: str, cause: str) -> None:
-        """Count a finished cell: an unusable one adds to the row of them, a graded one ends it."""
+    def note(self, outcome: str, cause: str, incident: str = "") -> None:
+        """Count a finished cell: an unusable one adds to the row of them, a graded one ends it.
+
+        Cells in a row that one ``incident`` ended count as one: how many ran just then says nothing of the next.
+        """
         if not self.limit or outcome == "skipped":
             return
         try:
-            self._count_in(outcome, cause)
+            self._count_in(outcome, cause, incident)
         except OSError as error:
             if not is_full(error):
                 raise
@@ -51,18 +54,21 @@ class OutageGuard:
                 raise
             write_atomic(self.directory / STOP, cause)
 
-    def _count_in(self, outcome: str, cause: str) -> None:
+    def _count_in(self, outcome: str, cause: str, incident: str) -> None:
         with FileLock(self.directory / LOCK):
-            count = self._count() + 1 if outcome == "unusable" else 0
-            write_atomic(self.directory / COUNT, str(count))
+            before, last = self._count()
+            more = 0 if incident and incident == last else 1
+            count = before + more if outcome == "unusable" else 0
+            write_atomic(self.directory / COUNT, f"{count} {incident}".rstrip())
             if count >= self.limit and self.cause() is None:
                 write_atomic(self.directory / STOP, f"{count} consecutive unusable cells, the last one: {cause}")
 
-    def _count(self) -> int:
+    def _count(self) -> tuple[int, str]:
         try:
-            return int((self.directory / COUNT).read_text())
+            number, _, incident = (self.directory / COUNT).read_text().partition(" ")
         except FileNotFoundError:
-            return 0
+            return 0, ""
+        return int(number), incident
 
     def cause(self) -> str | None:
         """Return why the sweep is stopped, or none while it is not."""

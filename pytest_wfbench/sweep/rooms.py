@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_wfbench.gateway.api import GatewayClient
-from pytest_wfbench.gateway.client import Gateway
+from pytest_wfbench.gateway.patient import PatientGateway
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import choose_identity, shelves
@@ -21,7 +21,7 @@ def open_sandbox(sweep: SweepContext) -> Sandbox:
 
 def connect_gateway(sweep: SweepContext) -> GatewayClient | None:
     """Return the control side of the sweep's gateway, or none where it has none."""
-    return Gateway(sweep.seat.gateway) if sweep.seat.gateway else None
+    return PatientGateway(sweep.seat.gateway, sweep.guard.cause) if sweep.seat.gateway else None
 
 
 def sandbox_owner() -> tuple[int, int]:
