@@ -11,7 +11,7 @@ from typing import Any
 from pytest_wfbench import __version__
 from pytest_wfbench.agents.stream import UsageClaim
 from pytest_wfbench.cell.artifacts import Artifacts
-from pytest_wfbench.cell.sessions import Fault, SessionEnd
+from pytest_wfbench.cell.sessions import Fault, SessionEnd, skill_fault
 from pytest_wfbench.cell.trouble import kind_of
 from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.evidence.redact import Redactor
@@ -87,6 +87,8 @@ def cell_faults(record: CellRecord) -> Iterator[Fault]:
     """Yield what is wrong with a cell in the order session, trouble, work, verify, oracle; the first is its kind."""
     yield from (end.fault for end in record.sessions if end.fault)
     yield from (Fault("unusable", kind_of(error), " ".join(str(error).split())) for error in record.trouble)
+    if record.change and record.change.skills_changed and skill_fault() not in [end.fault for end in record.sessions]:
+        yield skill_fault()
     if record.unreadable:
         yield Fault("miss", "no-work-produced", record.unreadable)
     elif record.change and not record.change.something and not any(end.fault for end in record.sessions):

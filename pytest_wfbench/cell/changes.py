@@ -27,7 +27,8 @@ def changes_of(workspace: Workspace, sandbox: Sandbox, plans: Iterable[str] = ()
         return changed(workspace, sandbox, plans=plans)
     except ProgramFailed as error:
         if sandbox.run(Command(("/bin/true",), (Tmpfs(WORKSPACE, 1 << 16),), PROBE_SECONDS)).ok:
-            said = str(error).strip().splitlines()
+            lines = str(error).strip().splitlines()
+            said = [line for line in lines if "Error: " in line] or lines
             raise Unreadable(
                 f"what the agent left cannot be read: {said[-1] if said else 'no reason given'}"
             ) from error

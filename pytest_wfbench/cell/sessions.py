@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from pytest_wfbench.agents.base import SessionInput
 from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.cell.changes import Unreadable, changes_of
+from pytest_wfbench.cell.handover import InvalidPlan, plan_of
 from pytest_wfbench.gateway.api import Door, Event, GatewayClient, GatewayLost, OpenRequest, SessionUsage, Vigil
 from pytest_wfbench.matrix.arms import SessionSpec
 from pytest_wfbench.matrix.cells import Cell
@@ -74,8 +74,8 @@ class SessionRunner:
         transcript = self.agent.adapter.read(finished.stdout, finished.status)
         fault = session_fault(spec, finished, transcript, usage, self.agent.adapter.uses_model)
         produced = None
-        if spec.produces and not fault:
-            produced, fault = self._produced(spec.produces)
+        if not fault and (spec.produces or spec is not self.cell.arm.sessions[-1]):
+            produced, fault = self._handed_over(spec.produces)
         return SessionEnd(spec.name, transcript, usage, finished, produced, fault)
 
     def _run_metered(self, spec: SessionSpec, plan: str | None, timeout: float) -> tuple[Finished, SessionUsage]:
@@ -139,18 +139,22 @@ class SessionRunner:
             cancel=cancel,
         )
 
-    def _produced(self, pattern: str) -> tuple[str | None, Fault | None]:
-        """Return the one file a session was to write, or why the hand-over is not valid."""
+    def _handed_over(self, pattern: str | None) -> tuple[str | None, Fault | None]:
+        """Return the plan that a session wrote, if it was to write one, or why no session can follow it."""
         try:
-            paths = changes_of(self.workspace, self.sandbox).paths
+            change = changes_of(self.workspace, self.sandbox)
+            if change.skills_changed:
+                return None, skill_fault()
+            return (plan_of(change, pattern) if pattern else None), None
         except Unreadable as error:
+            return None, Fault("miss", "plan-invalid" if pattern else "no-work-produced", str(error))
+        except InvalidPlan as error:
             return None, Fault("miss", "plan-invalid", str(error))
-        matching = [path for path in paths if fnmatchcase(path, pattern)]
-        if len(matching) == 1 and len(paths) == 1:
-            return matching[0], None
-        others = len(paths) - len(matching)
-        reason = f"expected exactly one new {pattern}, found {len(matching)}, and {others} other changed files"
-        return None, Fault("miss", "plan-invalid", reason)
+
+
+def skill_fault() -> Fault:
+    """Return what is wrong with a cell in which a directory of skills is not what it was."""
+    return Fault("miss", "skill-changed", "the agent changed or added skills, which are not its work")
 
 
 def session_fault(

@@ -22,12 +22,22 @@ _WILD = re.compile(r"[*?]")
 
 
 @dataclass(frozen=True)
+class OnlyFile:
+    """The one file that was changed: git's mode (``100644``, ``100755``, a link's is ``120000``), size in bytes."""
+
+    mode: str
+    size: int
+
+
+@dataclass(frozen=True)
 class Change:
     """What was changed. ``files``, ``churn``, ``fingerprint`` and ``patch`` leave plan files and skills out.
 
     ``paths`` are all changed paths, of which at most the first 10,000 are listed; names that are not text carry
     surrogate escapes. ``fingerprint`` and ``patch_digest`` are none where nothing was changed. ``patch`` is cut off
     after ``PATCH_LIMIT`` bytes if it is ``truncated``. ``head`` is the commit that the workspace's HEAD says it is at.
+    ``skills_changed`` is whether a directory of skills is not what it was, or is new; ``only`` is none unless exactly
+    one file was changed, and is there.
     """
 
     paths: tuple[str, ...]
@@ -38,6 +48,8 @@ class Change:
     truncated: bool
     patch_digest: str | None
     head: str | None
+    skills_changed: bool = False
+    only: OnlyFile | None = None
 
     @property
     def something(self) -> bool:
@@ -64,6 +76,7 @@ def changed(workspace: Workspace, sandbox: Sandbox, plans: Iterable[str] = (), t
         matching=tuple(pattern(glob) for glob in excluded if _WILD.search(glob)),
         pathspecs=tuple(spec for glob in excluded for spec in pathspecs(glob)),
         patch_limit=PATCH_LIMIT,
+        skills=tuple(root.encode() for root in SKILL_ROOTS),
     )
     mounts = (*workspace.merged_mounts(), *workspace.raw_mounts(_RAW), start)
     found = run_inside(sandbox, "inside", "answer", inquiry.plain(), mounts, timeout, places=(_START, _RAW))
@@ -79,6 +92,8 @@ def _change(
     patch: str,
     truncated: bool,
     head: str | None,
+    skills_changed: bool,
+    only: tuple[str, int] | None,
 ) -> Change:
     data = base64.b64decode(patch)
     return Change(
@@ -90,6 +105,8 @@ def _change(
         truncated=truncated,
         patch_digest=digest_bytes(data) if counted else None,
         head=head,
+        skills_changed=skills_changed,
+        only=OnlyFile(*only) if only else None,
     )
 
 

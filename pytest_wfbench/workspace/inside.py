@@ -21,14 +21,16 @@ from pytest_wfbench.workspace.fastimport import (
     commit_header,
 )
 from pytest_wfbench.workspace.light import Child, as_json, sha256
-from pytest_wfbench.workspace.traces import changed_entries, compared_entries
+from pytest_wfbench.workspace.traces import changed_entries, compared_entries, is_below, whole_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Plain = tuple[str, tuple[bytes, ...], int | None, tuple[bytes, ...], tuple[bytes, ...], tuple[str, ...], int]
-    Answer = tuple[int, int, int, str, tuple[tuple[str, bool], ...], str, bool, str | None]
+    Paths = tuple[bytes, ...]
+    Plain = tuple[str, Paths, int | None, Paths, Paths, tuple[str, ...], int, Paths]
+    Only = tuple[str, int]
+    Answer = tuple[int, int, int, str, tuple[tuple[str, bool], ...], str, bool, str | None, bool, Only | None]
 
 LISTED = 10_000
 _HEXADECIMAL = frozenset("0123456789abcdef")
@@ -42,7 +44,8 @@ class Inquiry:
     none then. Else everything is compared with the start state, and what was touched at or after ``since`` (nanoseconds
     of the file system's clock) is looked at in any case. What is left out of the counts is said three times over:
     ``below`` are directories (or files), ``matching`` regular expressions over whole paths, and ``pathspecs`` mean both
-    in git's words.
+    in git's words. ``skills`` are where skills lie: what the start state has there is read whole, whatever the traces
+    say.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Inquiry:
         matching: tuple[bytes, ...] = (),
         pathspecs: tuple[str, ...] = (),
         patch_limit: int = 0,
+        skills: tuple[bytes, ...] = (),
     ) -> None:
         self.commit = commit
         self.prefixes = prefixes
@@ -62,17 +66,20 @@ class Inquiry:
         self.matching = matching
         self.pathspecs = pathspecs
         self.patch_limit = patch_limit
+        self.skills = skills
 
     def plain(self) -> Plain:
         """Return the fields in the order in which the class takes them, for ``marshal``."""
         left_out = (self.below, self.matching, self.pathspecs)
-        return (self.commit, self.prefixes, self.since, *left_out, self.patch_limit)
+        return (self.commit, self.prefixes, self.since, *left_out, self.patch_limit, self.skills)
 
     def leaves_out(self, path: bytes) -> bool:
         """Whether a path is a plan's or a skill's."""
-        return any(path == place or path.startswith(place + b"/") for place in self.below) or (
-            bool(self.matching) and _matches(self.matching, path)
-        )
+        return is_below(path, self.below) or (bool(self.matching) and _matches(self.matching, path))
+
+    def is_skill(self, path: bytes) -> bool:
+        """Whether a changed path is a skill's, or stands where a directory of skills would be."""
+        return is_below(path, self.skills) or any(is_below(root, (path,)) for root in self.skills)
 
 
 class Places:
@@ -109,6 +116,8 @@ def entries(inquiry: Inquiry, places: Places) -> Iterator[bytes]:
         yield from compared_entries(os.fsencode(places.start), inquiry.since)
     for number, prefix in enumerate(inquiry.prefixes):
         yield from changed_entries(prefix, os.fsencode(os.path.join(places.raw, str(number))))
+    for root in inquiry.skills:
+        yield from whole_entries(root, os.fsencode(places.start))
 
 
 def git(*arguments: str, git_dir: str) -> bytes:
@@ -211,7 +220,8 @@ def answer(inquiry: Inquiry, places: Places) -> Answer:
     """Compute what the workspace changed, in a git directory that is gone with the sandbox.
 
     The counts, the fingerprint and the patch leave the excluded paths out: files, insertions, deletions, fingerprint,
-    (path, excluded) of the first changes, the patch in base 64, whether it was cut off, the commit where HEAD points.
+    (path, excluded) of the first changes, the patch in base 64, whether it was cut off, the commit where HEAD points,
+    whether skills were changed, git's mode and the size of the one changed file if there is just one.
     """
     git_dir = bare_directory(os.path.join(os.environ["TMPDIR"], "git"), os.path.join(places.start, ".git/objects"))
     new = import_changes(git_dir, inquiry, places, b"refs/heads/cell", b"cell")
@@ -228,7 +238,16 @@ def answer(inquiry: Inquiry, places: Places) -> Answer:
         binascii.b2a_base64(patch, newline=False).decode(),
         truncated,
         read_head(),
+        any(inquiry.is_skill(change.path) for change in changes),
+        _only(changes),
     )
+
+
+def _only(changes: list[FileChange]) -> Only | None:
+    """Return git's mode and the size in bytes of a file that alone was changed; none if it is gone."""
+    if len(changes) != 1 or changes[0].status == "D":
+        return None
+    return changes[0].mode, os.lstat(changes[0].path).st_size
 
 
 def seal(inquiry: Inquiry, places: Places) -> str:

@@ -33,10 +33,8 @@ def compared_entries(start: bytes, since: int) -> Iterator[bytes]:
     waiting = [b""]
     while waiting:
         directory = waiting.pop()
-        names = _names(directory or b".")
-        if names is None:
-            continue
-        for name in sorted({*(_names(os.path.join(start, directory)) or ()), *names} - {b".git"}):
+        names = os.listdir(directory or b".")
+        for name in sorted({*_names_before(os.path.join(start, directory)), *names} - {b".git"}):
             path = os.path.join(directory, name)
             was, now = _status(os.path.join(start, path)), _status(path)
             if now is not None and stat.S_ISDIR(now.st_mode):
@@ -64,13 +62,17 @@ def changed_entries(prefix: bytes, upper: bytes) -> Iterator[bytes]:
     """Say what an upper, of the path ``prefix`` in the workspace, changes.
 
     The raw upper only says *which* paths to look at; what is there is read through the merged mount. A directory is
-    descended into where the upper has it, and what it hides below is removed first where it is opaque.
+    descended into where the upper has it, and what it hides below is removed first where it is opaque. One that is
+    closed is no small matter: its owner, which is every later command too, could open it and find what nobody counted.
+
+    Raises:
+        OSError: when a directory cannot be listed.
     """
     budget = LARGE_TREE
     waiting = [b""]
     while waiting:
         directory = waiting.pop()
-        for name in sorted(_names(os.path.join(upper, directory)) or ()):
+        for name in sorted(os.listdir(os.path.join(upper, directory))):
             if name == b".git":
                 continue
             relative = os.path.join(directory, name)
@@ -86,11 +88,46 @@ def changed_entries(prefix: bytes, upper: bytes) -> Iterator[bytes]:
                 yield entry
 
 
-def _names(directory: bytes) -> list[bytes] | None:
+def whole_entries(root: bytes, start: bytes) -> Iterator[bytes]:
+    """Say all that is in a directory of the workspace, if the start state has it as a directory of its own.
+
+    Raises:
+        OSError: when a directory cannot be listed.
+    """
+    if not _is_own_directory(root, start) or not _is_own_directory(root, b"."):
+        return
+    yield deletion(root)
+    waiting = [root]
+    while waiting:
+        directory = waiting.pop()
+        for name in sorted(os.listdir(directory)):
+            path = os.path.join(directory, name)
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                waiting += [path] if name != b".git" else []
+            else:
+                yield _current(path, LARGE_TREE, LARGE_TREE)
+
+
+def _is_own_directory(path: bytes, base: bytes) -> bool:
+    """Whether there is a directory at a path, through no link."""
+    for part in path.split(b"/"):
+        base = os.path.join(base, part)
+        status = _status(base)
+        if status is None or not stat.S_ISDIR(status.st_mode):
+            return False
+    return True
+
+
+def is_below(path: bytes, places: tuple[bytes, ...]) -> bool:
+    """Whether a path is one of the places, or below one."""
+    return any(path == place or path.startswith(place + b"/") for place in places)
+
+
+def _names_before(directory: bytes) -> list[bytes]:
     try:
         return os.listdir(directory)
-    except OSError:
-        return None
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _is_opaque(directory: bytes) -> bool:
@@ -103,7 +140,7 @@ def _is_opaque(directory: bytes) -> bool:
     return False
 
 
-def _current(path: bytes, budget: int) -> bytes:
+def _current(path: bytes, budget: int, largest: int = LARGE_FILE) -> bytes:
     """Return what a path of the workspace holds now; pipes, sockets and devices are nothing to git."""
     status = _status(path)
     if status is None:
@@ -113,7 +150,7 @@ def _current(path: bytes, budget: int) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         return deletion(path)
     mode = 0o100755 if status.st_mode & stat.S_IXUSR else 0o100644
-    return inline_entry(path, mode, _content(path, min(budget, LARGE_FILE)))
+    return inline_entry(path, mode, _content(path, min(budget, largest)))
 
 
 def _content(place: bytes, limit: int) -> bytes:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_wfbench.digests import digest_bytes
 from pytest_wfbench.evidence.row import Churn
 from pytest_wfbench.workspace.churn import PATCH_LIMIT, Change, pattern
+from pytest_wfbench.workspace.program import ProgramFailed
 from tests.workspace.workshop import FILES, Workshop
 
 
@@ -109,9 +110,14 @@ class TestCounting:
         assert change.files == ("sub/f",)
 
     def test_unreadable_files(self, shop: Workshop) -> None:
-        """Files and directories without permissions do not stop the count."""
-        change = shop.change("chmod 0 README.md; mkdir d; echo x > d/f; chmod 0 d")
-        assert "README.md" in change.files
+        """A file without permissions counts as changed."""
+        assert shop.change("chmod 0 README.md").files == ("README.md",)
+
+    @pytest.mark.parametrize("script", ["mkdir d; echo x > d/f; chmod 0 d", "echo x >> src/app.py; chmod 200 src"])
+    def test_closed_directories(self, shop: Workshop, script: str) -> None:
+        """What lies in a closed directory, which later commands could open again, does not go uncounted."""
+        with pytest.raises(ProgramFailed, match="Permission denied"):
+            shop.change(script)
 
     def test_large_file(self, shop: Workshop) -> None:
         """A file too large to be compared counts as a changed binary file, and its bytes matter to the fingerprint."""
