@@ -64,6 +64,11 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("promotion-min-improvement", "fraction", 5.0, "least median improvement, percent", "P"),
     OptionSpec("promotion-max-task-regression", "fraction", 20.0, "most a single task may get worse, percent", "P"),
     OptionSpec("sandbox", "text", "bwrap", "bwrap, or host: no boundary at all", None, ("bwrap", "host")),
+    OptionSpec("limit-memory", "text", None, "memory of a sandbox, for tasks without their own (default: 8GiB)", "S"),
+    OptionSpec("limit-processes", "text", None, "processes of a sandbox, likewise (default: 512)", "N"),
+    OptionSpec("limit-disk", "text", None, "bytes a sandbox adds to the workspace, likewise (default: 4GiB)", "S"),
+    OptionSpec("limit-inodes", "text", None, "files a sandbox adds to the workspace, likewise (default: 500000)", "N"),
+    OptionSpec("limit-file-size", "text", None, "size of any one file, likewise (default: 1GiB)", "S"),
 )  # fmt: skip
 
 
@@ -88,6 +93,17 @@ class Options:
     promotion_min_improvement: float
     promotion_max_task_regression: float
     sandbox: str
+    limit_memory: str | None = None
+    limit_processes: str | None = None
+    limit_disk: str | None = None
+    limit_inodes: str | None = None
+    limit_file_size: str | None = None
+
+    @property
+    def limits(self) -> dict[str, str | None]:
+        """The limits as typed, by the names that a case file gives them."""
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name.startswith("limit_")}
+        return {name.removeprefix("limit_"): text for name, text in given.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as plain JSON, for ``sweep.json`` and for workers."""

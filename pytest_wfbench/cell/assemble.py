@@ -103,6 +103,8 @@ def cell_faults(record: CellRecord) -> Iterator[Fault]:
 def _verify_faults(verify: Finished) -> Iterator[Fault]:
     if not verify.started:
         yield Fault("unusable", "infra-error", "the sandbox of verify did not start")
+    elif verify.limit:
+        yield Fault("miss", "verify-failed", f"verify {verify.limit_told}")
     elif verify.timed_out or verify.leftovers:
         reason = (
             "verify left processes behind" if verify.leftovers else f"verify ran longer than {verify.seconds:.0f} s"

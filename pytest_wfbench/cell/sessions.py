@@ -170,7 +170,7 @@ def session_fault(
     if finished.cancelled:
         return Fault("unusable", "cancelled", "the session was cancelled")
     if finished.limit:
-        return Fault("miss", f"limit-{finished.limit}", f"the session ran into the {finished.limit} limit")
+        return Fault("miss", f"limit-{finished.limit}", f"the session {finished.limit_told}")
     if finished.timed_out and (usage.waiting or usage.open_calls):
         return Fault("unusable", "provider-error", "the session ran out of time while the provider owed an answer")
     if finished.timed_out:

@@ -41,12 +41,13 @@ class Timeouts(Frozen):
 
 
 class Limits(Frozen):
-    """What a sandbox may use: bytes, and a number of processes."""
+    """What a sandbox may use: bytes, and numbers of processes and of files in the workspace (``inodes``)."""
 
     memory: Size = 8 << 30
     processes: int = Field(512, ge=8, le=32768)
     disk: Size = 4 << 30
     file_size: Size = 1 << 30
+    inodes: int = Field(500_000, ge=8, le=100_000_000)
 
 
 class Dependency(Frozen):

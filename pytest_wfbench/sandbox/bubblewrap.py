@@ -14,10 +14,12 @@ from pathlib import Path
 from pytest_wfbench.sandbox import relay
 from pytest_wfbench.sandbox.binary import Binary, find_bubblewrap
 from pytest_wfbench.sandbox.bytecode import bytecode
+from pytest_wfbench.sandbox.cgroups import Delegation, Group, find_delegation, new_group
 from pytest_wfbench.sandbox.channels import Channels, Story, judge
+from pytest_wfbench.sandbox.gate import Gate
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.interpreter import Interpreter, own_interpreter
-from pytest_wfbench.sandbox.limits import resource_limits
+from pytest_wfbench.sandbox.limits import PRIVATE, resource_limits, settle, watch_sandbox
 from pytest_wfbench.sandbox.process import run_process
 from pytest_wfbench.sandbox.rootfs import UID, environment, system_links, system_mounts
 from pytest_wfbench.sandbox.spec import (
@@ -51,13 +53,14 @@ _LAUNCH_ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 class Bubblewrap:
     """A sandbox whose commands run under ``identity`` with ``binary``, and see the harness's own ``interpreter``.
 
-    ``cancel``, once set, ends every command that runs.
+    ``cancel``, once set, ends every command that runs. ``delegation`` is where each has a control group, if anywhere.
     """
 
     identity: Identity
     binary: Binary
     interpreter: Interpreter
     cancel: threading.Event | None = None
+    delegation: Delegation | None = None
     name: SandboxName = "bwrap"
 
     def run(self, command: Command) -> Finished:
@@ -65,13 +68,16 @@ class Bubblewrap:
         began = time.monotonic_ns()
         mounts = (*system_mounts(self.interpreter, command.bounds), *_of_relay(command), *command.mounts)
         staging = plan_staging([self.binary.path, *_sources(mounts)], self.identity)
-        with Channels() as channels:
+        with Channels() as channels, new_group(self.delegation, command.bounds) as group:
             proc = _PROC if command.processes_shown else _NO_PROC
             listed = [*_NAMESPACES, *proc, *_links(system_links()), *_mounted(mounts, staging, channels.file)]
             listed += _links(self.interpreter.links)
             listed += [*_sealed(mounts), *_SEALED, *_filtered(channels.file)]
             listed += ["--chdir", command.cwd, "--json-status-fd", str(channels.status)]
-            order = channels.file(marshal.dumps(self._order(command, channels).plain()))
+            gate = Gate(channels, group) if group is not None else None
+            listed += gate.words if gate is not None else ()
+            watch = watch_sandbox(command.mounts, command.bounds, channels, group)
+            order = channels.file(marshal.dumps(self._order(command, channels, group).plain()))
             init = [str(self.interpreter.init), "-I", "-S", _INIT, str(order)]
             bubblewrap = [str(staging.place(self.binary.path)), "--args", str(channels.file(_zero_ended(listed)))]
             ended = run_process(
@@ -85,18 +91,22 @@ class Bubblewrap:
                 pass_fds=(*channels.passed, channels.status),
                 stop=channels.ask_to_stop,
                 cancel=command.cancel or self.cancel,
+                on_start=gate.open if gate is not None else None,
+                watch=watch,
             )
-            return judge(ended, Story.read(channels), began)
+            story = Story.read(channels)
+            return settle(judge(ended, story, began), command.bounds, watch, story)
 
-    def _order(self, command: Command, channels: Channels) -> relay.Order:
+    def _order(self, command: Command, channels: Channels, group: Group | None) -> relay.Order:
         return relay.Order(
             argv=command.argv,
             env=environment(self.interpreter, command.env),
-            limits=resource_limits(command.bounds),
+            limits=resource_limits(command.bounds, grouped=group is not None),
             gateway=GATEWAY_SOCKET if command.gateway is not None else "",
             port=GATEWAY_PORT,
             control=channels.control,
             report=channels.report,
+            private=PRIVATE,
         )
 
 
@@ -106,7 +116,13 @@ def make_bubblewrap(identity: Identity | None = None, cancel: threading.Event | 
     Raises:
         BubblewrapMissing: with the remedy.
     """
-    return Bubblewrap(identity or choose_identity(), find_bubblewrap(), own_interpreter(), cancel)
+    return Bubblewrap(identity or choose_identity(), find_bubblewrap(), own_interpreter(), cancel, _delegation())
+
+
+@cache
+def _delegation() -> Delegation | None:
+    found = find_delegation()
+    return found if isinstance(found, Delegation) else None
 
 
 def _of_relay(command: Command) -> tuple[Mount, ...]:

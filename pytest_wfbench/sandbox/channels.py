@@ -6,7 +6,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ class Channels:
         self._stack = ExitStack()
         self._passed: list[int] = []
         self._open: set[int] = set()
+        self._said = b""
         self.control, self._stop = self._pipe()
         self._status_read, self.status = self._pipe()
         self._report_read, self.report = self._pipe()
@@ -50,6 +51,12 @@ class Channels:
         self._passed.append(descriptor)
         return descriptor
 
+    def gate(self) -> tuple[int, int]:
+        """Return the two ends of a pipe: the child waits at the first for a byte written to the second."""
+        waits, opens = self._pipe()
+        self._passed.append(waits)
+        return waits, opens
+
     def ask_to_stop(self) -> None:
         """Ask the init for a graceful end of the command."""
         with suppress(BrokenPipeError):
@@ -64,8 +71,23 @@ class Channels:
         poll.poll(seconds * 1000)
 
     def read_status(self) -> bytes:
-        """Return what bubblewrap said."""
-        return _read_all(self._status_read)
+        """Return what bubblewrap said so far."""
+        self._said += _read_all(self._status_read)
+        return self._said
+
+    def child(self) -> int | None:
+        """Return the host's process id of the sandbox's first process, once bubblewrap has said it."""
+        return next((found["child-pid"] for found in _documents(self.read_status()) if "child-pid" in found), None)
+
+    def await_child(self, seconds: float) -> int | None:
+        """Wait for bubblewrap to start the sandbox's first process, and return its process id on the host."""
+        poll = select.poll()
+        poll.register(self._status_read, select.POLLIN)
+        until = time.monotonic() + seconds
+        while (child := self.child()) is None and (left := until - time.monotonic()) > 0:
+            if any(events & select.POLLHUP for _, events in poll.poll(left * 1000)):
+                return self.child()
+        return child
 
     def read_report(self) -> bytes:
         """Return what the init said."""
@@ -89,21 +111,25 @@ class Channels:
 
 @dataclass(frozen=True)
 class Story:
-    """What bubblewrap, if there was one, and the init said: times in nanoseconds, the init's process id on the host."""
+    """What bubblewrap, if there was one, and the init said: times in nanoseconds, the init's process id on the host.
+
+    ``full`` is a private directory that had no space left when the command had failed.
+    """
 
     pid: int | None
     status: int | None
     run: int | None
     end: int | None
     leftovers: bool
+    full: str | None
     failure: str | None
 
     @classmethod
     def read(cls, channels: Channels) -> Story:
         """Return all that was said."""
         documents: dict[str, int] = {}
-        for line in channels.read_status().splitlines():
-            documents |= json.loads(line)
+        for document in _documents(channels.read_status()):
+            documents |= document
         lines = dict(line.split(" ", 1) for line in channels.read_report().decode().splitlines())
         return cls(
             pid=documents.get("child-pid"),
@@ -111,6 +137,7 @@ class Story:
             run=_number(lines.get("run")),
             end=_number(lines.get("end")),
             leftovers=lines.get("left") == "1",
+            full=lines.get("full"),
             failure=lines.get("fail"),
         )
 
@@ -151,6 +178,13 @@ def _read_all(descriptor: int) -> bytes:
     with suppress(BlockingIOError):
         return os.read(descriptor, 1 << 16)
     return b""
+
+
+def _documents(said: bytes) -> Iterator[dict[str, int]]:
+    """Yield what bubblewrap said, a document a line; a line that is not whole yet is left out."""
+    for line in said.splitlines(keepends=True):
+        if line.endswith(b"\n"):
+            yield json.loads(line)
 
 
 def _number(text: str | None) -> int | None:

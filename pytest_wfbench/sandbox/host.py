@@ -19,7 +19,7 @@ from pytest_wfbench.sandbox.channels import Channels, Story, judge
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.interpreter import Interpreter, own_interpreter
 from pytest_wfbench.sandbox.layout import CannotLayOut, Layout, lay_out
-from pytest_wfbench.sandbox.limits import resource_limits
+from pytest_wfbench.sandbox.limits import resource_limits, settle, watch_disk
 from pytest_wfbench.sandbox.process import run_process
 from pytest_wfbench.sandbox.removal import remove_tree
 from pytest_wfbench.sandbox.rootfs import environment
@@ -66,6 +66,7 @@ class HostSandbox:
             told: tuple[Any, ...] = (str(private), layout.path(command.cwd), passed[0] if passed else -1, order)
             words = ("-I", "-S", "-c", _LAUNCH, str(private / _LIBRARY), str(channels.file(marshal.dumps(told))))
             staging = self._staging(command, private)
+            watch = watch_disk(command.mounts, command.bounds)
             ended = run_process(
                 [*staging.launch_in_place(self.identity), str(self.interpreter.init), *words],
                 env=_LAUNCH_ENV,
@@ -77,9 +78,11 @@ class HostSandbox:
                 pass_fds=(*channels.passed, *passed),
                 stop=channels.ask_to_stop,
                 cancel=command.cancel or self.cancel,
+                watch=watch,
             )
             channels.let_go(_VANISH)
-            return judge(ended, Story.read(channels), began)
+            story = Story.read(channels)
+            return settle(judge(ended, story, began), command.bounds, watch, story)
 
     def _order(self, command: Command, layout: Layout, channels: Channels) -> relay.Order:
         pinned = dict(environment(self.interpreter, {}))

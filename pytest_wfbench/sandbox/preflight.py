@@ -15,7 +15,8 @@ from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap, make_bubblewrap
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
 from pytest_wfbench.sandbox.machine import Check, uid_check
-from pytest_wfbench.sandbox.remedies import namespace_remedy
+from pytest_wfbench.sandbox.mechanisms import describe_limits
+from pytest_wfbench.sandbox.remedies import host_remedy, namespace_remedy
 from pytest_wfbench.sandbox.spec import GATEWAY_PORT, Command, Finished, Mount, Overlay, Sandbox, SandboxName, Tmpfs
 
 _TIMEOUT = 20.0
@@ -123,7 +124,7 @@ def _relay(sandbox: Bubblewrap) -> Check:
 
 
 def _limits() -> Check:
-    return Check("limits", True, "resource limits inside the sandbox: processes, file size, address space; wall clock")
+    return Check("limits", True, *describe_limits())
 
 
 @contextmanager

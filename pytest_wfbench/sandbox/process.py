@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import IO, Literal
 
 from pytest_wfbench.sandbox.identity import Identity
-from pytest_wfbench.sandbox.spec import TAIL, Cancel, Finished
+from pytest_wfbench.sandbox.spec import TAIL, Cancel, Excess, Finished
 from pytest_wfbench.sandbox.streams import Capture, Keep, Streams, has_ended, standard_output
+from pytest_wfbench.sandbox.watch import Watch
 
 GRACE = 5.0
 _TICK = 0.1
 _LINGER = 0.2
-_Cause = Literal["timeout", "cancelled", "output"]
+_Cause = Literal["timeout", "cancelled"] | Excess
+_FLOOD = Excess("output", "more output than is kept")
 
 
 def start_process(
@@ -91,6 +93,7 @@ def run_process(
     on_start: Callable[[int], None] | None = None,
     stop: Callable[[], None] | None = None,
     cancel: Cancel | None = None,
+    watch: Watch | None = None,
 ) -> Finished:
     """Run a process to its end and end its group, also when this call is interrupted by an exception.
 
@@ -101,6 +104,7 @@ def run_process(
         on_start: called with the process id once it runs.
         stop: how to ask it to stop, if not by SIGTERM to its group.
         cancel: once set, the process is ended as by a timeout.
+        watch: looks at what the process uses; it is killed at once when that is too much.
     """
     began = time.monotonic()
     process: subprocess.Popen[bytes] | None = None
@@ -117,7 +121,7 @@ def run_process(
         if on_start is not None:
             on_start(process.pid)
         ask = stop or (lambda: signal_group(process, signal.SIGTERM))
-        cause = _supervise(streams, began + timeout, ask, cancel)
+        cause = _supervise(streams, began + timeout, ask, cancel, watch)
         signal_group(process, signal.SIGKILL)
         streams.drain(_LINGER)
     except OSError as error:
@@ -141,7 +145,8 @@ def _finished(process: subprocess.Popen[bytes], streams: Streams, cause: _Cause 
         seconds=seconds,
         timed_out=cause == "timeout",
         cancelled=cause == "cancelled",
-        limit="output" if cause == "output" else None,
+        limit=cause.limit if isinstance(cause, Excess) else None,
+        excess=cause.told if isinstance(cause, Excess) else "",
     )
 
 
@@ -159,9 +164,9 @@ def _guard(user: Identity | None) -> list[str]:
 
 
 def _supervise(
-    streams: Streams, deadline: float, stop: Callable[[], None], cancel: Cancel | None
+    streams: Streams, deadline: float, stop: Callable[[], None], cancel: Cancel | None, watch: Watch | None
 ) -> _Cause | None:
-    """Pump until the process ended, or was asked to stop and had its time; say what made it stop."""
+    """Pump until the process ended, or was asked to stop and had its time, or uses too much; say what made it stop."""
     cause: _Cause | None = None
     while not streams.exited:
         now = time.monotonic()
@@ -169,8 +174,10 @@ def _supervise(
             if cause is not None:
                 break
             cause = "timeout"
+        elif watch is not None and (excess := watch.look()) is not None:
+            return cause or excess
         elif cause is None and streams.stdout.overflow:
-            cause = "output"
+            cause = _FLOOD
         elif cause is None and cancel is not None and cancel.is_set():
             cause = "cancelled"
         else:

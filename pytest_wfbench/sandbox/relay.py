@@ -3,7 +3,8 @@
 It runs alone in the sandbox (``python -I -S``), so it imports the standard library only, and little of it: every
 module costs each cell a millisecond. An ``Order`` reaches it through a descriptor, what it saw goes back through
 another, a line each: ``run T`` when the command was started, ``end T`` when it had ended (nanoseconds of the monotonic
-clock), ``left N`` with N = 1 if processes outlived it, or ``fail TEXT`` when there never was a command.
+clock), ``full PATH`` if it failed and a private directory has no space left, ``left N`` with N = 1 if processes
+outlived it, or ``fail TEXT`` when there never was a command.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     import signal
     from socket import socket as Socket
 
-    Plain = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[tuple[int, int], ...], str, int, int, int]
+    Words = tuple[str, ...]
+    Plain = tuple[Words, tuple[tuple[str, str], ...], tuple[tuple[int, int], ...], str, int, int, int, Words]
 else:
     # The module of the same name turns its numbers into enumerations, which costs more than all else here.
     import _signal as signal
@@ -46,6 +48,7 @@ class Order:
         port: int,
         control: int,
         report: int,
+        private: tuple[str, ...] = (),
     ) -> None:
         self.argv = argv
         self.env = env
@@ -54,10 +57,11 @@ class Order:
         self.port = port
         self.control = control
         self.report = report
+        self.private = private
 
     def plain(self) -> Plain:
         """Return the fields in the order in which the class takes them, for ``marshal``."""
-        return (self.argv, self.env, self.limits, self.gateway, self.port, self.control, self.report)
+        return (self.argv, self.env, self.limits, self.gateway, self.port, self.control, self.report, self.private)
 
 
 class _Side:
@@ -231,8 +235,19 @@ def _loop(order: Order, poll: select.epoll, relay: _Relay | None, wake: int, chi
         if ended is not None:
             status, until = ended, time.monotonic() + LINGER
             os.write(order.report, b"end %d\n" % time.monotonic_ns())
+            if status and (full := _full(order.private)):
+                os.write(order.report, f"full {full}\n".encode())
     os.write(order.report, b"left %d\n" % others)
     return 137 if status is None else status
+
+
+def _full(directories: tuple[str, ...]) -> str:
+    """Return the first directory whose file system has no space, or no room for a file, left; else nothing."""
+    for directory in directories:
+        found = os.statvfs(directory)
+        if not found.f_bfree or not found.f_ffree:
+            return directory
+    return ""
 
 
 def _terminate(child: int, status: int | None) -> None:

@@ -20,11 +20,16 @@ SandboxName = Literal["bwrap", "host"]
 
 @dataclass(frozen=True)
 class Bind:
-    """A host path at ``target``, read-only unless ``writable``."""
+    """A host path at ``target``, read-only unless ``writable``.
+
+    Of a writable directory, what changed at or after ``since`` (nanoseconds of its file system's clock) counts as
+    written by the command.
+    """
 
     source: Path
     target: str
     writable: bool = False
+    since: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,12 +74,24 @@ Mount = Bind | Overlay | Tmpfs | Data
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the processes of one sandbox may use: bytes and a number."""
+    """What the processes of one sandbox may use: bytes, and numbers of processes and of files on disk (``inodes``)."""
 
     memory: int = 8 << 30
     processes: int = 512
     file_size: int = 1 << 30
     disk: int = 4 << 30
+    inodes: int = 500_000
+
+
+LimitName = Literal["memory", "disk", "processes", "output"]
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A limit that a command ran into, and what was seen of it, in words that follow a colon."""
+
+    limit: LimitName
+    told: str
 
 
 class Cancel(Protocol):
@@ -116,8 +133,8 @@ class Command:
 class Finished:
     """How a command ended. Exactly one of these is true: it never ``started``, it ``timed_out``, it has a ``status``.
 
-    ``status`` is the exit status, 128 + n for signal n. ``limit`` names a limit that ended it (``memory``, ``disk``,
-    ``processes``, ``output``). ``seconds`` is its wall clock; ``setup_seconds`` what the sandbox itself cost.
+    ``status`` is the exit status, 128 + n for signal n. ``limit`` names a limit that it ran into, ``excess`` tells what
+    was seen of it. ``seconds`` is its wall clock; ``setup_seconds`` what the sandbox itself cost.
     ``cancelled`` says that the harness ended it. ``leftovers`` says that processes outlived the command and were ended.
     """
 
@@ -129,13 +146,21 @@ class Finished:
     timed_out: bool = False
     cancelled: bool = False
     leftovers: bool = False
-    limit: str | None = None
+    limit: LimitName | None = None
+    excess: str = ""
     setup_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
         """Whether it ran to its end and exited 0, leaving nothing behind."""
         return self.status == 0 and not self.timed_out and self.limit is None and not self.cancelled
+
+    @property
+    def limit_told(self) -> str:
+        """Which limit it ran into, as the end of a sentence; empty if none."""
+        if self.limit is None:
+            return ""
+        return f"ran into the {self.limit} limit" + (f": {self.excess}" if self.excess else "")
 
 
 class Sandbox(Protocol):

@@ -108,7 +108,7 @@ class Oracle:
             raise OracleTampered(
                 "the oracle's sandbox did not start: " + finished.stderr.decode(errors="replace")[-300:]
             )
-        if finished.timed_out or finished.leftovers:
+        if finished.limit is None and (finished.timed_out or finished.leftovers):
             cause = "left processes behind" if finished.leftovers else f"ran longer than {self.timeout:g} s"
             return OracleResult(False, True, f"the oracle {cause}", finished.seconds)
         exited_well = finished.ok
@@ -151,7 +151,7 @@ def _said(finished: Finished) -> str:
 
 def _why_not(finished: Finished) -> str:
     if finished.limit:
-        return f"the oracle ran into the {finished.limit} limit"
+        return f"the oracle {finished.limit_told}"
     return f"the oracle exited {finished.status}"
 
 

@@ -96,4 +96,4 @@ class BoundAgent:
 
 def bounds_of(limits: Limits) -> Bounds:
     """Return a task's limits as a sandbox takes them."""
-    return Bounds(limits.memory, limits.processes, limits.file_size, limits.disk)
+    return Bounds(limits.memory, limits.processes, limits.file_size, limits.disk, limits.inodes)

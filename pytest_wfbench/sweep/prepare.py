@@ -11,6 +11,7 @@ from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.files import user_path
 from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.bindings import proof_digest
+from pytest_wfbench.matrix.defaults import with_limits
 from pytest_wfbench.matrix.hidden import Captured
 from pytest_wfbench.matrix.load import LoadedTask, load_cases
 from pytest_wfbench.matrix.load_arms import LoadedArms, arms_file_for, load_arms
@@ -70,7 +71,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     found.settle()
     found.add(_sandbox_problems(options, os.environ))
     found.settle()
-    tasks = found.take(_tasks(files))
+    tasks = found.take(with_limits(found.take(_tasks(files)), options.limits))
     files = [file for file in files if any(loaded.file == file for loaded in tasks)] or files
     overlay = found.take(_overlay(options, directory))
     arms = found.take(_arms(files, options, directory, overlay))

@@ -33,7 +33,7 @@ class CopyWorkspace:
 
     def session_mounts(self) -> tuple[Mount, ...]:
         """Return the mounts of a session. The skills are read-only and cannot be moved away, nor can their parents."""
-        return self._writable(self.tree)
+        return self._writable(self.tree, self.since)
 
     def check_mounts(self) -> tuple[Mount, ...]:
         """Return the mounts of verify or oracle, each time over a new copy of what the agent left.
@@ -42,8 +42,7 @@ class CopyWorkspace:
             CopyFailed: when there is no copy.
         """
         copy = self.directory / f"check-{secrets.token_hex(4)}"
-        copy_tree(self.tree, copy)
-        return self._writable(copy)
+        return self._writable(copy, copy_tree(self.tree, copy))
 
     def view_mounts(self) -> tuple[Mount, ...]:
         """Return the start state, read-only."""
@@ -61,13 +60,13 @@ class CopyWorkspace:
         """Remove the copies. Raises CleanupFailed."""
         remove_tree(self.directory)
 
-    def _writable(self, tree: Path) -> tuple[Mount, ...]:
+    def _writable(self, tree: Path, since: int) -> tuple[Mount, ...]:
         # What is mounted on itself cannot be renamed.
         roots = [root for root in self.sealed if _is_own_directory(tree, root)]
         parents = dict.fromkeys(root.rpartition("/")[0] for root in roots)
         pinned = [Bind(tree / parent, f"{WORKSPACE}/{parent}", writable=True) for parent in parents]
         sealed = [Bind(tree / root, f"{WORKSPACE}/{root}") for root in roots]
-        return (Bind(tree, WORKSPACE, writable=True), *pinned, *sealed)
+        return (Bind(tree, WORKSPACE, writable=True, since=since), *pinned, *sealed)
 
 
 def open_copy(start: StartState, scratch: Path, identity: Identity) -> CopyWorkspace:

@@ -151,7 +151,8 @@ def _layered(template: Template, staged: Path, identity: Identity) -> _Ground:
 
 def _copied(template: Template, staged: Path, identity: Identity) -> _Ground:
     since = copy_tree(template.path, staged / LAYER)
-    return _Ground(Bind(staged / LAYER, WORKSPACE, writable=True), (), since, Bind(template.path, _START))
+    workspace = Bind(staged / LAYER, WORKSPACE, writable=True, since=since)
+    return _Ground(workspace, (), since, Bind(template.path, _START))
 
 
 def _prepare(before: Preparation, mounts: tuple[Mount, ...], sandbox: Sandbox) -> None:
@@ -173,7 +174,7 @@ def _expect(ended: Finished, kind: SetupKind) -> None:
     if not ended.started:
         raise ProgramFailed(ended.stderr.decode(errors="replace").strip()[-1000:])
     if not ended.ok:
-        tail = ended.stdout + ended.stderr
+        tail = ended.stdout + ended.stderr + (f"\nit {ended.limit_told}".encode() if ended.limit else b"")
         raise SetupFailed(kind, tail[-8192:].decode(errors="replace"))
 
 

@@ -1,0 +1,223 @@
+"""What lies in directories that a hostile program writes to, counted while it does so.
+
+Nothing is opened but directories, each through the descriptor of its parent and never through a link.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_wfbench.sandbox.spec import Bounds, Excess
+
+SLICE = 0.02
+LAST_SECONDS = 60.0
+_LEVELS = 100
+_DEFERRED = 64
+_STRIDE = 256
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_BLOCK = 512
+
+
+class Uncountable(Exception):
+    """So many directories lie so deep that they cannot all be held open."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory, and from when on what changed in it counts: nanoseconds of its file system's clock."""
+
+    path: Path
+    since: int = 0
+
+
+@dataclass
+class _Count:
+    """What was counted so far: allocated bytes, and names."""
+
+    size: int = 0
+    names: int = 0
+
+    def add(self, status: os.stat_result) -> None:
+        links = 1 if stat.S_ISDIR(status.st_mode) else max(1, status.st_nlink)
+        self.size += status.st_blocks * _BLOCK // links
+        self.names += 1
+
+
+class DiskMeter:
+    """Counts the bytes and names in places, a slice at a time, so that a million files take no core.
+
+    A hard link counts as a name, and as its share of the bytes. ``held`` gives the bytes of removed files that are
+    still open.
+    """
+
+    pause = 0.2
+
+    def __init__(self, places: Sequence[Place], bounds: Bounds, held: Callable[[], int] = lambda: 0) -> None:
+        self._places = tuple(places)
+        self._bounds = bounds
+        self._held = held
+        self._count = _Count()
+        self._walk = _everything(self._places)
+        self._slices = 0
+
+    def look(self) -> Excess | None:
+        """Count on; what was counted while files moved is counted again at once before it is held to be too much."""
+        try:
+            done = self._go_on(time.thread_time() + SLICE)
+            found = self._exceeded()
+            if found is None and not done:
+                self._slices += 1
+                return None
+            sliced = self._slices > 0
+            self._restart()
+            return self.last() if found is not None and sliced else found
+        except Uncountable as error:
+            return Excess("disk", str(error))
+
+    def last(self) -> Excess | None:
+        """Count everything at once. What cannot be counted in ``LAST_SECONDS`` is too much."""
+        self._restart()
+        try:
+            done = self._go_on(time.thread_time() + LAST_SECONDS)
+        except Uncountable as error:
+            return Excess("disk", str(error))
+        found = self._exceeded()
+        if found is None and not done:
+            found = Excess("disk", f"files that cannot be counted in {LAST_SECONDS:.0f} s")
+        self._restart()
+        return found
+
+    def _go_on(self, until: float) -> bool:
+        """Count up to a time of this thread's clock; whether all was counted. Stops where it is too much already."""
+        for number, status in enumerate(self._walk, 1):
+            self._count.add(status)
+            if number % _STRIDE == 0 and (time.thread_time() >= until or self._exceeded() is not None):
+                return False
+        return True
+
+    def _restart(self) -> None:
+        self._walk.close()
+        self._walk = _everything(self._places)
+        self._count = _Count()
+        self._slices = 0
+
+    def _exceeded(self) -> Excess | None:
+        size, names, bounds = self._count.size + self._held(), self._count.names, self._bounds
+        if size <= bounds.disk and names <= bounds.inodes:
+            return None
+        return Excess(
+            "disk",
+            f"at least {shown_size(size)} in {names:,} files where {shown_size(bounds.disk)} in {bounds.inodes:,} "
+            "files are allowed",
+        )
+
+
+def shown_size(size: int) -> str:
+    """Return a number of bytes as a person writes it."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.1f} {name}".replace(".0 ", " ")
+    return f"{size} B"
+
+
+def _everything(places: Sequence[Place]) -> Generator[os.stat_result, None, None]:
+    for place in places:
+        with suppress(OSError):
+            for status in walk(os.open(place.path, _DIRECTORY)):
+                if status.st_ctime_ns >= place.since:
+                    yield status
+
+
+def walk(top: int) -> Generator[os.stat_result, None, None]:
+    """Yield the status of everything below a directory's descriptor, which is closed. What vanishes is passed over.
+
+    At most a few hundred descriptors are open at a time, however deep it goes.
+
+    Raises:
+        Uncountable: when more directories than can be held open lie ``_LEVELS`` deep.
+    """
+    deferred = [top]
+    try:
+        while deferred:
+            yield from _upper_levels(deferred.pop(), deferred)
+    finally:
+        for descriptor in deferred:
+            os.close(descriptor)
+
+
+def _upper_levels(top: int, deferred: list[int]) -> Generator[os.stat_result, None, None]:
+    """Yield what is at most ``_LEVELS`` below ``top``; the directories there are added to ``deferred``."""
+    levels = [top]
+    listings = [_listing(top)]
+    try:
+        while levels:
+            entry = next(listings[-1], None)
+            if entry is None:
+                listings.pop()
+                os.close(levels.pop())
+                continue
+            status = _status(entry)
+            if status is None:
+                continue
+            yield status
+            child = _entered(entry.name, levels[-1], status) if stat.S_ISDIR(status.st_mode) else None
+            if child is None:
+                continue
+            if len(levels) < _LEVELS:
+                levels.append(child)
+                listings.append(_listing(child))
+            else:
+                deferred.append(child)
+                if len(deferred) > _DEFERRED:
+                    raise Uncountable(f"more than {_DEFERRED} directories that are {_LEVELS} levels deep")
+    finally:
+        for listing in listings:
+            listing.close()
+        for descriptor in levels:
+            os.close(descriptor)
+
+
+def _listing(directory: int) -> Generator[os.DirEntry[str], None, None]:
+    try:
+        with os.scandir(directory) as found:
+            yield from found
+    except OSError:
+        return
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+
+
+def _entered(name: str, parent: int, status: os.stat_result) -> int | None:
+    """Open a directory; one of our own uid that is closed is opened for the moment that takes."""
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=parent)
+    except PermissionError:
+        with suppress(OSError), _ajar(name, parent, status) as place:
+            return os.open(place, _DIRECTORY & ~os.O_NOFOLLOW)
+    except OSError:
+        pass
+    return None
+
+
+@contextmanager
+def _ajar(name: str, parent: int, status: os.stat_result) -> Iterator[str]:
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    place = f"/proc/self/fd/{handle}"
+    try:
+        os.chmod(place, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)  # noqa: PTH101
+        yield place
+    finally:
+        with suppress(OSError):
+            os.chmod(place, stat.S_IMODE(status.st_mode))  # noqa: PTH101
+        os.close(handle)
