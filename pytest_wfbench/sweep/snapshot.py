@@ -90,10 +90,10 @@ def _key(loaded: LoadedTask, apart: Sequence[Path]) -> Key:
 def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
     repository, ref, private, own = key
     identity = choose_identity()
-    hidden = (*private, *(str(path.relative_to(repository)) for path in own))
+    apart = tuple(str(path.relative_to(repository)) for path in own)
     try:
         source = resolve(repository, ref, own)
-        return make_template(source, hidden, shelves(identity, sandbox.name), sandbox, identity)
+        return make_template(source, private, shelves(identity, sandbox.name), sandbox, identity, apart)
     except RepositoryProblem as error:
         if NO_SPACE in str(error):
             return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)

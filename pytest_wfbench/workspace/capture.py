@@ -24,6 +24,11 @@ class Entry:
     mode: int
     data: bytes
 
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return self.mode == _LINK
+
 
 def capture(source: Directory) -> tuple[Entry, ...]:
     """Read a directory, without any ``.git`` and without what it excludes, sorted by path.

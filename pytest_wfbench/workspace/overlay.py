@@ -15,7 +15,7 @@ from pytest_wfbench.sandbox.spec import WORKSPACE, Bind, Mount, Overlay
 from pytest_wfbench.workspace.startstate import StartState
 
 WorkspaceKind = Literal["overlay", "reflink", "copy"]
-SKILL_ROOTS = (".claude/skills", ".agents/skills", ".codex/skills")
+SKILL_ROOTS = (".claude/skills", ".agents/skills", ".codex/skills", ".opencode/skills", ".opencode/skill")
 _CHECK = "check-"
 _OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -16,10 +15,11 @@ from pytest_wfbench.sandbox.spec import WORKSPACE, Bind, Bounds, Command, Data, 
 from pytest_wfbench.workspace import fastimport
 from pytest_wfbench.workspace.capture import Entry, capture, digest
 from pytest_wfbench.workspace.git import GitFailed, run_git
+from pytest_wfbench.workspace.hiding import Hiding
 from pytest_wfbench.workspace.repository import Bundle, Commit, Directory, RepositoryProblem, Source
 from pytest_wfbench.workspace.shelf import fetch
 
-RULES = 1
+RULES = 2
 _PACKS = "/run/wfbench/packs"
 _CONFIG = "/run/wfbench/config"
 _TIMEOUT = 600.0
@@ -94,9 +94,14 @@ class _Record(BaseModel):
 
 
 def make_template(
-    source: Source, private: tuple[str, ...], cache: Path, sandbox: Sandbox, identity: Identity
+    source: Source,
+    private: tuple[str, ...],
+    cache: Path,
+    sandbox: Sandbox,
+    identity: Identity,
+    apart: tuple[str, ...] = (),
 ) -> Template:
-    """Return the template of a source without its private paths, made at most once for the cache.
+    """Return the template of a source without its private paths and those apart, made at most once for the cache.
 
     Reading a plain directory costs as much as its bytes every time, so call this once for a task, not for each cell.
 
@@ -106,15 +111,16 @@ def make_template(
     """
     entries = capture(source) if isinstance(source, Directory) else ()
     origin = digest(entries) if isinstance(source, Directory) else source.commit
-    bound = digest_value([RULES, origin, sorted(private)])
+    bound = digest_value([RULES, origin, sorted((*private, *apart))])
+    hidden = Hiding(private, apart)
 
     def make(staged: Path) -> _Record:
         try:
-            commit = _import(source, entries, private, staged)
+            commit = _import(source, entries, hidden, staged)
         except GitFailed as error:
             raise RepositoryProblem(f"{source.path}: cannot be read: is the clone complete? ({error})") from error
         base = None if isinstance(source, Directory) else source.commit
-        _populate(staged, commit, base, private, sandbox, identity)
+        _populate(staged, commit, base, (*private, *apart), sandbox, identity)
         for used in ("import.git", "packs"):
             remove_tree(staged / used)
         return _Record(digest=bound, snapshot_commit=commit, base_commit=base)
@@ -123,14 +129,16 @@ def make_template(
     return Template(place / "tree", record.digest, record.snapshot_commit, record.base_commit)
 
 
-def _import(source: Source, entries: tuple[Entry, ...], private: tuple[str, ...], staged: Path) -> str:
+def _import(source: Source, entries: tuple[Entry, ...], hidden: Hiding, staged: Path) -> str:
     """Write the snapshot as a pack below ``staged`` and return its commit."""
     objects = source.objects if isinstance(source, Commit) else Path("/nonexistent")
     git_dir = Path(fastimport.bare_directory(str(staged / "import.git"), str(objects)))
     if isinstance(source, Bundle):
         run_git(git_dir, "bundle", "unbundle", str(source.path))
-    hidden = [os.fsencode(PurePosixPath(path)) for path in private]
-    words = _of_directory(entries, hidden) if isinstance(source, Directory) else _of_commit(source, git_dir, hidden)
+    if isinstance(source, Directory):
+        words = _of_directory(source, entries, hidden)
+    else:
+        words = _of_commit(source, git_dir, hidden)
     stream = [fastimport.commit_header(b"refs/heads/main", None, b"snapshot"), *words, b"\ndone\n"]
     run_git(git_dir, "fast-import", "--quiet", "--done", stdin=b"".join(stream))
     commit = run_git(git_dir, "rev-parse", "--verify", "refs/heads/main").decode().strip()
@@ -142,24 +150,26 @@ def _import(source: Source, entries: tuple[Entry, ...], private: tuple[str, ...]
     return commit
 
 
-def _of_directory(entries: Iterable[Entry], hidden: list[bytes]) -> Iterator[bytes]:
+def _of_directory(source: Directory, entries: tuple[Entry, ...], hidden: Hiding) -> Iterator[bytes]:
+    hidden.refuse_copies(source.path, [(entry.path, entry.data) for entry in entries if not entry.is_link], len)
     for entry in entries:
-        if not _is_hidden(entry.path, hidden):
+        if not hidden.hides(entry.path):
             yield fastimport.inline_entry(entry.path, entry.mode, entry.data)
 
 
-def _of_commit(source: Commit | Bundle, git_dir: Path, hidden: list[bytes]) -> Iterator[bytes]:
+def _of_commit(source: Commit | Bundle, git_dir: Path, hidden: Hiding) -> Iterator[bytes]:
+    files = []
     for line in run_git(git_dir, "ls-tree", "-r", "-z", "--full-tree", source.commit).split(b"\0")[:-1]:
         description, path = line.split(b"\t", 1)
         mode, _, name = description.split(b" ")
+        files.append((mode, name, path))
+    regular = [(path, name) for mode, name, path in files if mode.startswith(b"100")]
+    hidden.refuse_copies(source.path, regular, lambda name: int(run_git(git_dir, "cat-file", "-s", name.decode())))
+    for mode, name, path in files:
         if b".git" in path.lower().split(b"/"):
             raise RepositoryProblem(f"{source.path}: the commit has a path named .git: it is not safe to check out")
-        if mode != _GITLINK and not _is_hidden(path, hidden):
+        if mode != _GITLINK and not hidden.hides(path):
             yield fastimport.object_entry(path, mode, name)
-
-
-def _is_hidden(path: bytes, hidden: list[bytes]) -> bool:
-    return any(path == private or path.startswith(private + b"/") for private in hidden)
 
 
 def _populate(
