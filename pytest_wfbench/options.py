@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -160,23 +160,30 @@ def read_options(lookup: Callable[[OptionSpec], Any]) -> Options:
     """Build the options from what ``lookup`` finds for each: text, a list of texts, a flag, or none.
 
     Raises:
-        BadOption: for the first value that does not read or is out of its range.
+        BadOption: with a line for each value that does not read or is out of its range.
     """
-    values: dict[str, Any] = {spec.field: _read(spec, lookup(spec)) for spec in SPECS}
-    options = Options(**values)
-    _check_ranges(options)
-    return options
+    values: dict[str, Any] = {}
+    faults: list[str] = []
+    for spec in SPECS:
+        try:
+            values[spec.field] = _read(spec, lookup(spec))
+        except BadOption as error:
+            faults.append(str(error))
+    faults += _out_of_range(values)
+    if faults:
+        raise BadOption("\n".join(faults))
+    return Options(**values)
 
 
-def _check_ranges(options: Options) -> None:
-    if options.runs < 1:
-        raise BadOption("--wfbench-runs: must be at least 1")
-    if options.min_pass is not None and options.min_pass > 1:
-        raise BadOption("--wfbench-min-pass: must be a share between 0 and 1, for example 0.8")
-    thresholds = ("promotion_min_runs", "promotion_min_improvement", "promotion_max_task_regression")
-    for name in thresholds:
-        if getattr(options, name) <= 0:
-            raise BadOption(f"{PREFIX}{name.replace('_', '-')}: must be greater than 0")
+def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with values that did read."""
+    if values.get("runs", 1) < 1:
+        yield "--wfbench-runs: must be at least 1"
+    if (values.get("min_pass") or 0) > 1:
+        yield "--wfbench-min-pass: must be a share between 0 and 1, for example 0.8"
+    for name in ("promotion_min_runs", "promotion_min_improvement", "promotion_max_task_regression"):
+        if values.get(name, 1) <= 0:
+            yield f"{PREFIX}{name.replace('_', '-')}: must be greater than 0"
 
 
 def from_json(plain: dict[str, Any]) -> Options:

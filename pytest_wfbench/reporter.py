@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_wfbench.cell.artifacts import STDERR, cell_directory
 from pytest_wfbench.cell.assemble import failed_row
 from pytest_wfbench.cell.trouble import TROUBLE, kind_of
 from pytest_wfbench.derive import Derived, derive, derive_all
@@ -17,6 +18,7 @@ from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import EvidenceError, read_rows
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import shown_path
+from pytest_wfbench.report.health import UNSANDBOXED
 from pytest_wfbench.report.terminal import terminal_lines
 from pytest_wfbench.report.words import plural
 from pytest_wfbench.sandbox.removal import CleanupFailed
@@ -27,6 +29,7 @@ from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.sweep.live import LiveSweep, SweepFailed
 from pytest_wfbench.sweep.plan import Plan
 
+HOST = "host"
 ROW_ATTRIBUTE = "wfbench_row"
 WORKER_INPUT = "wfbench"
 # What ends every cell that runs at once; whoever watches the gateway mends it, or stops the sweep.
@@ -41,7 +44,9 @@ class CellReporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Start no new cell once the sweep was stopped."""
+        """Start no new cell once the sweep was stopped. Without a boundary, JUnit XML says so of every cell."""
+        if CELL in item.stash and self.context.plan.options.sandbox == HOST:
+            item.user_properties.append(("wfbench_sandbox", HOST))
         if CELL in item.stash and (cause := self.context.guard.cause()):
             pytest.skip(f"outage-stop: {cause}")
 
@@ -75,6 +80,9 @@ class CellReporter:
         if report.failed and not explained:
             report.sections.append(("what failed", str(report.longrepr)))
         shape_report(report, row)
+        said = cell_directory(self.context.results, row.cell_id, row.attempt) / STDERR
+        if row.outcome == "unusable" and said.exists():
+            report.longrepr = f"{report.longrepr}\nwhat its sessions wrote to standard error: {shown_path(said)}"
         setattr(report, ROW_ATTRIBUTE, row.to_json())
         incident = INCIDENT if row.kind == INCIDENT else ""
         self.context.guard.note(row.outcome, f"{row.kind}: {row.reason}", incident)
@@ -91,6 +99,7 @@ class SweepReporter:
         self.derived: Derived | None = None
         self.trouble: str | None = None
         self.other_failures = False
+        self.stopped_itself = False
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers the selection is known here."""
@@ -125,6 +134,8 @@ class SweepReporter:
             terminal: Any = self.config.pluginmanager.getplugin("terminalreporter")
             place = shown_path(self.live.context.results)
             terminal.write_line(f"wfbench: {plural(len(selected), 'cell')}, results in {place}/")
+            if self.live.context.plan.options.sandbox == HOST:
+                terminal.write_line(f"wfbench: {UNSANDBOXED}", red=True, bold=True)
         try:
             self.live.begin(selected)
         except SweepFailed as error:
@@ -149,7 +160,8 @@ class SweepReporter:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Remember that the sweep was cut short; pytest's own stops (``-x`` with workers) are none from outside."""
-        if not isinstance(excinfo.value, pytest.Session.Interrupted):
+        self.stopped_itself = isinstance(excinfo.value, pytest.Session.Interrupted)
+        if not self.stopped_itself:
             self.live.interrupt()
             end_soon(self.nodes)
 
@@ -170,7 +182,9 @@ class SweepReporter:
         if self.live.seal((row.cell_id for row in rows), status) is None:
             return
         self.derived = derive_all(self.live.context.results)
-        if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not self.other_failures:
+        # With workers `-x` ends as if interrupted; without, by its failures.
+        own = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, *([pytest.ExitCode.INTERRUPTED] * self.stopped_itself))
+        if status in own and not self.other_failures:
             session.exitstatus = self.derived.verdict.exit_status
             self.live.settle(self.derived.verdict.exit_status)
 

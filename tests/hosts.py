@@ -1,4 +1,4 @@
-"""Machines other than this one, made of this one: without user namespaces, without overlays, with another bubblewrap."""
+"""Other machines, made of this one: without user namespaces, without overlays, with another bubblewrap."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def as_only_root(argv: Sequence[str]) -> list[str]:
 
 
 def bubblewrap_saying(directory: Path, version: str, message: str = "") -> Path:
-    """A bubblewrap that says its version, and a message whenever it is to do something."""
+    """A bubblewrap that says its version, and whenever it is to do something a message and where it was executed."""
     return _program(directory, f'if test "$1" = --version; then echo bubblewrap {version}; exit; fi\n'
                                f"echo {shlex.quote(message)} >&2\nexit 1\n")  # fmt: skip
 
@@ -89,7 +89,7 @@ def bubblewrap_without(directory: Path, *options: str) -> Path:
     words = "|".join(options)
     script = (
         f'if test "$1" = --args && tr "\\0" "\\n" < /proc/self/fd/$2 | grep -qxE -e "{words}"; then\n'
-        "  echo \"bwrap: Can't make overlay mount on /newroot/workspace: Invalid argument\" >&2; exit 1\nfi\n"
+        '  echo "bwrap: Can\'t make overlay mount on /newroot/workspace: Invalid argument" >&2; exit 1\nfi\n'
         f'exec {real} "$@"\n'
     )
     return _program(directory, script)

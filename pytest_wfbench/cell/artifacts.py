@@ -16,6 +16,7 @@ from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.workspace.churn import Change
 
 CELLS = "cells"
+STDERR = "stderr.txt"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def keep_artifacts(cell: Cell, sessions: Sequence[SessionEnd], change: Change | 
     transcript = "".join(f"{line}\n" for line in _transcript(sessions, sweep.redactor)).encode()
     write_atomic(directory / "transcript.jsonl", transcript)
     errors = "".join(f"== {end.name}\n{end.finished.stderr.decode(errors='replace')}\n" for end in sessions)
-    write_atomic(directory / "stderr.txt", sweep.redactor.text(errors))
+    write_atomic(directory / STDERR, sweep.redactor.text(errors))
     patch = None
     if change and change.patch:
         data = sweep.redactor.text(change.patch.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

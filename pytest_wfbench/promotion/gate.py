@@ -28,7 +28,7 @@ def decide(rows: Rows, sweep: Sweep) -> Promotion:
     faults = tuple(_faults(rows, sweep))
     decisions = [decision for arm in candidates for decision in _decide_arm(arm, runs, sweep, faults)]
     required = tuple(sorted(sweep.candidate.required_arms)) if sweep.candidate else ()
-    decisions += [_never_run(name) for name in required if name not in {d.candidate_arm for d in decisions}]
+    decisions += [_never_run(name, faults) for name in required if name not in {d.candidate_arm for d in decisions}]
     return _promotion(sweep, tuple(decisions), required)
 
 
@@ -140,8 +140,8 @@ def _insufficient(candidate: str, incumbent: str | None, subject: str | None, re
     )
 
 
-def _never_run(arm: str) -> Decision:
-    return _insufficient(arm, None, None, (f"The overlay needs {arm}, of which 0 cells were run.",))
+def _never_run(arm: str, faults: tuple[str, ...]) -> Decision:
+    return _insufficient(arm, None, None, (*faults, f"The overlay needs {arm}, of which 0 cells were run.",))
 
 
 def _promotion(sweep: Sweep, decisions: tuple[Decision, ...], required: tuple[str, ...]) -> Promotion:

@@ -124,7 +124,7 @@ def runs_are_enough(comparison: Comparison) -> Iterator[str]:
             yield from _too_few(pair, arm, side, comparison.options.min_runs)
         incumbent, candidate = len(pair.incumbent.valid), len(pair.candidate.valid)
         if incumbent != candidate:
-            yield f"{pair.name}: {incumbent} valid runs against {candidate}: the counts must be equal."
+            yield f"{pair.name}: {_valid_runs(incumbent)} against {candidate}: the counts must be equal."
 
 
 def rows_are_sandboxed(comparison: Comparison) -> Iterator[str]:
@@ -146,9 +146,13 @@ def _too_few(pair: Pair, arm: str, side: Side, needed: int) -> Iterator[str]:
     if not side.runs:
         yield f"{pair.name}: no run under {arm}, {needed} are needed."
     elif len(side.valid) < needed:
-        yield f"{pair.name}: {len(side.valid)} valid runs under {arm}, {needed} are needed."
+        yield f"{pair.name}: {_valid_runs(len(side.valid))} under {arm}, {needed} are needed."
     if unusable:
         yield f"{pair.name}: {len(unusable)} of {len(side.runs)} runs under {arm} unusable ({_kinds(unusable)})."
+
+
+def _valid_runs(number: int) -> str:
+    return f"{number} valid run{'' if number == 1 else 's'}"
 
 
 def _kinds(rows: Sequence[Row]) -> str:

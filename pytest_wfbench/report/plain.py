@@ -25,6 +25,7 @@ def as_plain(report: Report) -> dict[str, Any]:
         "schema_version": 1,
         "sweep_id": sweep.sweep_id,
         "run_status": sweep.run_status,
+        "sandbox": sweep.sandbox,
         "started_at": sweep.started_at,
         "ended_at": sweep.ended_at,
         "head": sweep.head,

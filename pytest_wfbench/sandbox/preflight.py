@@ -13,6 +13,7 @@ from typing import Literal
 
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap, make_bubblewrap
+from pytest_wfbench.sandbox.host import HostSandbox, make_host
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
 from pytest_wfbench.sandbox.machine import Check, uid_check
 from pytest_wfbench.sandbox.mechanisms import describe_limits
@@ -48,7 +49,7 @@ def obstacle(name: SandboxName) -> Check | None:
     if not (held := uid_check(identity)).ok and held.needed:
         return held
     if name == "host":
-        return None
+        return None if (trial := _host(make_host(identity))).ok else trial
     found = _started(identity)
     if isinstance(found, Check):
         return found
@@ -89,6 +90,12 @@ def _namespaces(sandbox: Bubblewrap) -> Check:
     return Check("namespaces", False, detail, namespace_remedy(detail, sandbox.binary.path, sandbox.identity))
 
 
+def _host(sandbox: HostSandbox) -> Check:
+    ended = sandbox.run(Command(("/bin/true",), (), _TIMEOUT, cwd="/"))
+    detail = "a command starts" if ended.ok else _last_line(ended)
+    return Check("host", ended.ok, detail, None if ended.ok else host_remedy(detail, sandbox.identity))
+
+
 def _overlays(sandbox: Bubblewrap, directory: Path | None = None) -> tuple[Check, Check]:
     """A changed file and a directory that replaced another must be seen through the merged and the throw-away mount."""
     with TemporaryDirectory(prefix="wfb-", dir=directory) as name:
@@ -106,6 +113,8 @@ def _overlays(sandbox: Bubblewrap, directory: Path | None = None) -> tuple[Check
             sandbox, "rm -r old && mkdir old && test ! -e old/new", Overlay((low, upper), "/workspace", "tmp")
         )
     mounted = _of("overlays", written if not written.ok else merged, "writable and merged mounts work", _KERNEL)
+    if not mounted.ok:
+        return mounted, Check("throw-away uppers", False, "there are no overlays", "use overlays", needed=False)
     return mounted, _of("throw-away uppers", thrown, "in memory", _THROW_AWAY)
 
 

@@ -15,6 +15,13 @@ PROFILE = "wfbench-bwrap"
 _SPECIAL = re.compile(r'[\\"*?\[\]{}^]')
 
 
+def host_remedy(message: str, identity: Identity) -> str:
+    """Return what to do where nothing can be started even without namespaces."""
+    starting = (_unmapped, _unstaged)
+    remedy = next((found for words, found in _REMEDIES if found in starting and any(w in message for w in words)), None)
+    return remedy(Path(), identity) if remedy else "run `wfbench doctor`, and report what it says"
+
+
 def namespace_remedy(message: str, binary: Path, identity: Identity) -> str:
     """Return what to do where the bubblewrap ``binary``, started as ``identity``, fails with a message."""
     for words, remedy in _REMEDIES:
@@ -71,7 +78,9 @@ def _unmapped(binary: Path, identity: Identity) -> str:
 def _unstaged(binary: Path, identity: Identity) -> str:
     return (
         "root has no right to mount here, and some of what a sandbox needs lies below a directory that only root can "
-        "enter: run pytest as an ordinary user, or put the virtual environment and the suite where everybody can read"
+        "enter: run pytest as an ordinary user, or put interpreter, virtual environment and suite where everybody can "
+        "read; a container that is to allow both mounts and namespaces needs `--cap-add SYS_ADMIN --security-opt "
+        "seccomp=unconfined`"
     )
 
 

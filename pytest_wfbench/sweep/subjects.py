@@ -50,7 +50,7 @@ def find_runtimes(
         try:
             found[str(subject)] = get_agent(subject.agent).find(subject.model, directory)
         except AgentUnavailable as error:
-            message, _, remedy = str(error).partition("; ")
+            message, _, remedy = str(error).removeprefix(f"{subject} ").partition("; ")
             told = remedy[:1].upper() + remedy[1:]
             problems.append(Problem(str(subject), 0, "", "", message, told or "See docs/agents.md"))
     return found, problems

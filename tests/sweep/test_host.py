@@ -39,17 +39,6 @@ class TestHost:
         assert suite.rows()[0]["churn"]["files"] == 1
 
 
-@pytest.mark.slow
-class TestCopies:
-    def test_bubblewrap_without_overlays(self, suite: Suite) -> None:
-        """Where bubblewrap cannot mount overlays, cells run in it over copies, and their rows say so."""
-        suite.put("conftest.py", "from pytest_wfbench.sweep import rooms\nrooms.mounts_overlays = lambda *_: False\n")
-        suite.run("-k", "finish and baseline").assert_outcomes(passed=1, deselected=2)
-        (row,) = suite.rows()
-        assert row["sandbox"] == "bwrap"
-        assert row["workspace_kind"] in ("reflink", "copy")
-
-
 class TestContinuousIntegration:
     def test_refused(self, suite: Suite) -> None:
         """Where CI is set the host is refused, before anything is run."""
