@@ -1,0 +1,1 @@
+"""Where pull requests are discussed: one comment of ours, found, made or updated."""
