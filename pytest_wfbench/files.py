@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -75,7 +76,7 @@ def _read_stable(descriptor: int, shown: object, limit: int) -> bytes:
 def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
     """Replace ``path`` by ``data``: a reader sees the old bytes or the new ones, never a part.
 
-    The bytes are fsynced before the rename, and the directory after it.
+    The bytes are fsynced before the rename, and the directory after it. Raises OSError, which names the file.
     """
     raw = data.encode() if isinstance(data, str) else data
     staged = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
@@ -86,8 +87,10 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         staged.replace(path)
-    except BaseException:
+    except BaseException as error:
         staged.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)
         raise
     sync_directory(path.parent)
 
@@ -117,7 +120,8 @@ def append_whole(descriptor: int, data: bytes, end: int) -> None:
         while data:
             data = data[os.write(descriptor, data) :]
     except OSError:
-        os.ftruncate(descriptor, end)
+        with suppress(OSError):
+            os.ftruncate(descriptor, end)
         raise
 
 

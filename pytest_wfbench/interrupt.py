@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from contextlib import suppress
+import sys
+from typing import Any
 
 import pytest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STDERR = 2
+NAME = "wfbench-interrupts"
+SAID = "wfbench: SIGTERM, ending the sweep"
 
 
 class Interrupts:
@@ -19,6 +20,8 @@ class Interrupts:
     """
 
     def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.came: int | None = None
         before = [(number, signal.signal(number, self._first)) for number in SIGNALS]
 
         def restore() -> None:
@@ -27,15 +30,22 @@ class Interrupts:
 
         config.add_cleanup(restore)
 
+    def pytest_keyboard_interrupt(self) -> None:
+        """Say why it ends where that was no key: here the terminal is the user's again, and not captured."""
+        terminal: Any = self._config.pluginmanager.getplugin("terminalreporter")
+        if self.came == signal.SIGTERM and terminal is not None:
+            terminal.write_line(SAID)
+        elif self.came == signal.SIGTERM:
+            sys.stderr.write(f"{SAID}\n")
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """The end of a sweep is short, and is not to be cut: what it writes is what one came for."""
         self._settle()
 
     def _first(self, number: int, frame: object) -> None:
+        self.came = number
         self._settle()
-        if number == signal.SIGTERM:
-            _say("SIGTERM, ending the sweep")
         raise KeyboardInterrupt
 
     def _settle(self) -> None:
@@ -45,14 +55,14 @@ class Interrupts:
 
 def heed_signals(config: pytest.Config) -> None:
     """Let rows stay, the partial report be written, and pytest exit 2, once one of the signals comes."""
-    config.pluginmanager.register(Interrupts(config), "wfbench-interrupts")
+    config.pluginmanager.register(Interrupts(config), NAME)
+
+
+def is_interrupted(config: pytest.Config) -> bool:
+    """Whether one came: pytest ends a collection in the usual way even then."""
+    interrupts: Any = config.pluginmanager.getplugin(NAME)
+    return interrupts is not None and interrupts.came is not None
 
 
 def _later(number: int, frame: object) -> None:
-    _say("the sweep is ending already")
-
-
-def _say(text: str) -> None:
-    # Not through a stream of Python's: the signal may have come in the middle of its own writing.
-    with suppress(OSError):
-        os.write(STDERR, f"\nwfbench: {text}\n".encode())
+    """The sweep is ending already."""

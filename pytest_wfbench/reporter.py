@@ -16,6 +16,7 @@ from pytest_wfbench.derive import Derived, derive, derive_all
 from pytest_wfbench.distribute import end_soon, for_worker
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import EvidenceError, read_rows
+from pytest_wfbench.interrupt import is_interrupted
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import shown_path
 from pytest_wfbench.report.health import UNSANDBOXED
@@ -103,6 +104,8 @@ class SweepReporter:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers the selection is known here."""
+        if is_interrupted(self.config):
+            return
         self._begin([item.stash[CELL] for item in session.items if CELL in item.stash])
 
     @pytest.hookimpl(optionalhook=True)

@@ -89,6 +89,7 @@ class Course:
 
     def run(self, runner: SessionRunner) -> None:
         """Run sessions, verify and oracle. Raises any of ``TROUBLE``."""
+        require_room(self.sweep.seat.scratch)
         for end in runner.run_all():
             self.sessions.append(end)
         self.cut = False
@@ -100,7 +101,8 @@ class Course:
 
     def keep(self) -> None:
         """Write the artifacts of what there is. Raises OSError."""
-        self.artifacts = keep_artifacts(self.cell, self.sessions, self.change, self.sweep)
+        if self.sessions:
+            self.artifacts = keep_artifacts(self.cell, self.sessions, self.change, self.sweep)
 
 
 def _is_judged(fault: Fault | None) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +21,6 @@ from pytest_wfbench.workspace.repository import RepositoryProblem, resolve
 from pytest_wfbench.workspace.template import Template, TemplateUnproven, make_template
 
 PYTEST_CACHE = ".pytest_cache"
-# As git and the shell say it, in the harness's pinned locale.
-NO_SPACE = os.strerror(errno.ENOSPC)
 _MAKE_ROOM = "Free some space in the cache directory, or name another in WFBENCH_CACHE_DIR"
 Key = tuple[Path, str | None, tuple[str, ...], tuple[Path, ...]]
 
@@ -95,14 +91,11 @@ def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
         source = resolve(repository, ref, own)
         return make_template(source, private, shelves(identity, sandbox.name), sandbox, identity, apart)
     except RepositoryProblem as error:
-        if NO_SPACE in str(error):
-            return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)
         message, _, remedy = str(error).replace(str(repository), shown_path(repository)).rpartition(": ")
         return _Fault(message, capitalised(remedy))
     except TemplateUnproven as error:
         _blame_machine(sandbox.name)
-        remedy = _MAKE_ROOM if NO_SPACE in str(error) else "Report this with the repository's layout"
-        return _Fault(f"no clean snapshot of it can be made: {error}", remedy)
+        return _Fault(f"no clean snapshot of it can be made: {error}", "Report this with the repository's layout")
     except OSError as error:
         return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)
     except ProgramFailed as error:

@@ -12,8 +12,11 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_wfbench.files import write_atomic
 from pytest_wfbench.sandbox.removal import remove_tree
+from pytest_wfbench.space import require_room
 
 RECORD = "record.json"
+# So little left where something failed is taken for its cause.
+FLOOR = 16 << 20
 _Record = TypeVar("_Record", bound=BaseModel)
 
 
@@ -21,6 +24,9 @@ def fetch(shelf: Path, key: str, model: type[_Record], make: Callable[[Path], _R
     """Return the directory with a key and its record, calling ``make`` with an empty directory where there is none.
 
     What ``make`` put there appears under its key by one rename, once it returned; others that want it wait.
+
+    Raises:
+        OSError: with ENOSPC where ``make`` failed, whatever it said, and the disk is full.
     """
     shelf.mkdir(parents=True, exist_ok=True, mode=0o755)
     place = shelf / key
@@ -37,6 +43,10 @@ def fetch(shelf: Path, key: str, model: type[_Record], make: Callable[[Path], _R
             write_atomic(staged / RECORD, record.model_dump_json())
             remove_tree(place)
             os.replace(staged, place)  # noqa: PTH105
+        except Exception:
+            # Programs say in many ways that a disk is full, and the first who finds it so is not the last to fail.
+            require_room(staged, FLOOR)
+            raise
         finally:
             remove_tree(staged)
     return place, record
