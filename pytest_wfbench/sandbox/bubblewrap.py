@@ -93,6 +93,7 @@ class Bubblewrap:
                 cancel=command.cancel or self.cancel,
                 on_start=gate.open if gate is not None else None,
                 watch=watch,
+                dialogue=command.dialogue,
             )
             story = Story.read(channels)
             return settle(judge(ended, story, began), command.bounds, watch, story)

@@ -79,6 +79,7 @@ class HostSandbox:
                 stop=channels.ask_to_stop,
                 cancel=command.cancel or self.cancel,
                 watch=watch,
+                dialogue=command.dialogue,
             )
             channels.let_go(_VANISH)
             story = Story.read(channels)

@@ -94,6 +94,7 @@ def run_process(
     stop: Callable[[], None] | None = None,
     cancel: Cancel | None = None,
     watch: Watch | None = None,
+    dialogue: int | None = None,
 ) -> Finished:
     """Run a process to its end and end its group, also when this call is interrupted by an exception.
 
@@ -105,6 +106,7 @@ def run_process(
         stop: how to ask it to stop, if not by SIGTERM to its group.
         cancel: once set, the process is ended as by a timeout.
         watch: looks at what the process uses; it is killed at once when that is too much.
+        dialogue: a descriptor that is its standard input and output instead, of which nothing is kept here.
     """
     began = time.monotonic()
     process: subprocess.Popen[bytes] | None = None
@@ -112,9 +114,10 @@ def run_process(
     cause: _Cause | None = None
     pipe = subprocess.PIPE
     try:
-        with standard_output(keep) as output:
+        with standard_output(keep, dialogue) as output:
+            told = pipe if dialogue is None else dialogue
             process = start_process(
-                argv, env=env, cwd=cwd, user=user, pass_fds=pass_fds, stdin=pipe, stdout=output.child, stderr=pipe
+                argv, env=env, cwd=cwd, user=user, pass_fds=pass_fds, stdin=told, stdout=output.child, stderr=pipe
             )
         process.stdout = process.stdout or output.parent
         streams = Streams(process, stdin, Capture(stdout_limit, keep), Capture(TAIL, "tail"))

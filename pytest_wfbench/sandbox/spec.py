@@ -113,6 +113,7 @@ class Command:
     seconds. ``stdout_limit`` bounds what is kept of standard output: the head if ``keep`` is ``whole`` (more than the
     limit ends the command with limit ``output``), else the tail. Without ``processes_shown`` there is no ``/proc``, so
     that no process of the sandbox can find, read or write another. Once ``cancel`` is set the command is ended.
+    ``dialogue`` is a descriptor that becomes its standard input and output: nothing of it is kept, ``stdin`` is unused.
     """
 
     argv: tuple[str, ...]
@@ -127,6 +128,7 @@ class Command:
     keep: Literal["tail", "whole"] = "tail"
     processes_shown: bool = True
     cancel: Cancel | None = None
+    dialogue: int | None = None
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,17 @@ class Output:
 
 
 @contextmanager
-def standard_output(keep: Keep) -> Iterator[Output]:
+def standard_output(keep: Keep, dialogue: int | None = None) -> Iterator[Output]:
     """Give what a process writes to, until it was started; ``parent`` is then the caller's to close.
+
+    With ``dialogue`` that is all.
 
     A stream kept whole is evidence. A pipe can be opened anew through ``/proc/<pid>/fd`` by any process of the same
     uid, such as an agent's tools, and written to; a socket cannot. What is only a tail has a pipe, since programs open
     ``/dev/stdout``, which a socket refuses.
     """
-    if keep == "tail":
-        yield Output(subprocess.PIPE, None)
+    if dialogue is not None or keep == "tail":
+        yield Output(subprocess.PIPE if dialogue is None else dialogue, None)
         return
     ours, theirs = socket.socketpair()
     with theirs:
@@ -84,7 +86,7 @@ class Streams:
         self._watch(process.stdout, selectors.EVENT_READ, lambda pipe: self._read(pipe, stdout))
         self._watch(process.stderr, selectors.EVENT_READ, lambda pipe: self._read(pipe, stderr))
         self._watch(process.stdin, selectors.EVENT_WRITE, self._write)
-        self._open_outputs = 2
+        self._open_outputs = sum(pipe is not None for pipe in (process.stdout, process.stderr))
 
     def pump(self, seconds: float) -> None:
         """Move bytes, for at most ``seconds`` if there are none."""
@@ -115,7 +117,8 @@ class Streams:
             self._selector.register(self._pidfd, selectors.EVENT_READ, self._note_exit)
 
     def _watch(self, pipe: IO[bytes] | None, events: int, action: Callable[[IO[bytes]], None]) -> None:
-        assert pipe is not None
+        if pipe is None:
+            return
         os.set_blocking(pipe.fileno(), False)
         self._selector.register(pipe, events, action)
 
