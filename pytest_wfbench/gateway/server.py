@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.evidence.redact import Redactor
-from pytest_wfbench.gateway.api import Door, GatewayLost, GatewayRefused, OpenRequest, Route
+from pytest_wfbench.gateway.api import Door, GatewayLost, GatewayRefused, OpenRequest, Route, SessionUsage
 from pytest_wfbench.gateway.calls import Calls, Session, Target
 from pytest_wfbench.gateway.cassette import CassetteError, CassetteSet, load_cassettes
 from pytest_wfbench.gateway.control import (
@@ -46,6 +46,7 @@ from pytest_wfbench.gateway.tap import Tap
 
 DRAIN_SECONDS = 10.0
 HANDLER_SECONDS = 0.5
+POLL_SECONDS = 0.05
 # After this long without its controller the process goes, tidy or not.
 END_SECONDS = 3.0
 
@@ -78,6 +79,7 @@ class Gateway:
     signing_key: bytes
     sweep: Sweep | None = None
     doors: dict[Path, OpenDoor] = field(default_factory=dict)
+    closing: set[str] = field(default_factory=set)
     issued: set[str] = field(default_factory=set)
     lost_calls: list[OpenCall] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -163,11 +165,18 @@ class Gateway:
         provider, _, name = model.partition("/")
         return Target(provider, name)
 
-    async def close(self, asked: Close) -> Any:
+    async def close(self, asked: Close) -> SessionUsage:
         """Refuse new calls, drain the open ones, and take the socket away."""
         session, listener = self._known(asked.door)
         del self.doors[asked.door]
         session.closed = True
+        self.closing.add(session.claim.door)
+        try:
+            return await self._close(session, listener)
+        finally:
+            self.closing.discard(session.claim.door)
+
+    async def _close(self, session: Session, listener: Listener) -> SessionUsage:
         waiting = any(call.upstream for call in session.calls)
         await session.drain(DRAIN_SECONDS)
         usage = session.usage(waiting)
@@ -215,6 +224,8 @@ class Gateway:
         """Close what is open, and say which calls never ended."""
         self.replaced = asked.replaced
         await asyncio.gather(*(self.close(Close(door=path)) for path in tuple(self.doors)), return_exceptions=True)
+        while self.closing:
+            await asyncio.sleep(POLL_SECONDS)
         if self.sweep is not None:
             self.sweep.log.close()
             self.sweep = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import psutil
-import pytest
 
 from tests.suite import Suite, runs, until
 
@@ -23,6 +23,8 @@ turns:
   - text: Done.
     usage: {{ordinary_input: 50, cache_read_input: 0, cache_write_input: 0, output: 3}}
 """
+# How long an agent takes, at most, from its start to its first request.
+SPOKEN = 2.0
 SUBJECT = "--wfbench-subject=mini:replay/faults"
 
 
@@ -39,8 +41,13 @@ def kill_child(pid: int, words: str) -> psutil.Process:
     return victim
 
 
-def await_agent(pid: int, rows: Path, after: int) -> None:
-    """Wait until so many rows are written, and an agent after them runs and waits for its answer."""
-    until(lambda: rows.exists() and rows.read_text().count("\n") >= after, 90, f"{after} rows")
-    until(lambda: any(runs(one, "mini_main") for one in psutil.Process(pid).children(recursive=True)), 60, "an agent")
-    pytest.importorskip("minisweagent")
+def await_agents(pid: int, rows: Path, after: int, agents: int = 1) -> None:
+    """Wait until so many rows are written, and so many agents run at once and wait for an answer."""
+
+    def waiting() -> bool:
+        written = rows.read_text().count("\n") if rows.exists() else 0
+        below = psutil.Process(pid).children(recursive=True)
+        return written >= after and sum(runs(one, "mini_main") for one in below) >= agents
+
+    until(waiting, 90, f"{after} rows and {agents} agents")
+    time.sleep(SPOKEN)
