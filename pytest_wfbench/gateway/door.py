@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,10 @@ from pytest_wfbench.gateway.keys import verify
 from pytest_wfbench.gateway.meter import Meter
 from pytest_wfbench.gateway.tap import CALL_HEADER, Tap
 
-PROTOCOL_HEADERS = ("anthropic-version", "anthropic-beta", "accept", "content-type")
+PROTOCOL_HEADERS = ("anthropic-version", "anthropic-beta", "accept")
 PASSED_BACK = ("content-type", "content-length", "retry-after")
+# Names of dropped keys are the client's invention: what is kept of them is bounded.
+DROPPED_NAMES, DROPPED_CLIP, DROPPED_REST = 50, 60, "(others)"
 UNSCRIPTED = frozenset({"judge", "preflight"})
 
 
@@ -58,7 +60,7 @@ class DoorKeeper:
             raise Refused(403, "permission_error", f"{request.method} {path} does not pass this gateway")
         body = await _json_body(request)
         admitted = admit(way, body, session.request.models, session.request.provider_tools)
-        session.dropped.update(admitted.dropped)
+        _count_dropped(session, admitted.dropped)
         call = self._open(session, way, admitted, request.headers, body)
         try:
             if way.kind == "count":
@@ -105,13 +107,11 @@ class DoorKeeper:
 async def _pass_back(
     keeper: DoorKeeper, call: Call, way: Way, request: web.BaseRequest, answer: ClientResponse
 ) -> web.StreamResponse:
-    if answer.status >= 400 and call.attempts == 0:
-        body = await answer.read()
-        call.session.record(keeper._unsent(call, answer.status, body.decode(errors="replace")))
-        return web.Response(status=answer.status, body=body, content_type="application/json")
     headers = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
     if call.retry_after is not None:
         headers["retry-after"] = call.retry_after
+    if answer.status >= 400:
+        return await _fail(keeper, call, answer, headers)
     passage = Passage(request, web.StreamResponse(status=answer.status, headers=headers))
     await passage.open()
     try:
@@ -127,8 +127,31 @@ async def _pass_back(
     return passage.response
 
 
+async def _fail(
+    keeper: DoorKeeper, call: Call, answer: ClientResponse, headers: Mapping[str, str]
+) -> web.StreamResponse:
+    """Pass an error back. LiteLLM words it, so it may name what only this process is to know."""
+    text = keeper.tap.redact((await answer.read()).decode(errors="replace"))
+    if call.attempts == 0:
+        call.session.record(keeper._unsent(call, answer.status, text))
+    kept = {name: value for name, value in headers.items() if name != "content-length"}
+    return web.Response(status=answer.status, body=text.encode(errors="replace"), headers=kept)
+
+
+def _count_dropped(session: Session, names: Iterable[str]) -> None:
+    for name in names:
+        clipped = name[:DROPPED_CLIP]
+        known = clipped in session.dropped or len(session.dropped) < DROPPED_NAMES
+        session.dropped[clipped if known else DROPPED_REST] += 1
+
+
 def _protocol_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: headers[name] for name in PROTOCOL_HEADERS if name in headers}
+    """Return what a client may say of the protocol. The body is JSON whatever the client calls it.
+
+    LiteLLM would read it as a form under that name, and a form's text can hold keys that the filter never saw.
+    """
+    kept = {name: headers[name] for name in PROTOCOL_HEADERS if name in headers}
+    return kept | {"content-type": "application/json"}
 
 
 def _key(headers: Mapping[str, str]) -> str:
@@ -137,11 +160,15 @@ def _key(headers: Mapping[str, str]) -> str:
 
 async def _json_body(request: web.BaseRequest) -> Any:
     try:
-        return json.loads(await read_body(request, MAX_BODY))
+        return json.loads(await read_body(request, MAX_BODY), parse_constant=_no_number)
     except TooLarge as error:
         raise Refused(413, "request_too_large", str(error)) from None
     except (ValueError, RecursionError):
         raise Refused(400, "invalid_request_error", "the body is not JSON") from None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _conversation(session: Session, way: Way, admitted: Admitted, agent_id: str | None) -> Conversation:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
+from pytest_wfbench.gateway.outward import DEEPEST, PROVIDER_KEYS, TooDeep, provider_side
+from pytest_wfbench.wires import CHAT
 
 COMMON = frozenset({"model", "stream", "tools", "tool_choice", "temperature", "top_p"})
 MESSAGES_KEYS = frozenset(
@@ -49,21 +50,6 @@ ROUTES: Mapping[str, Route] = {
     "/v1/chat/completions": Route("openai-chat", CHAT_KEYS),
 }
 
-# Tools that the client runs itself, or that only search among its own tools.
-HARMLESS_TOOLS = re.compile(
-    r"(function|custom|namespace|tool_search(_.*)?|bash|text_editor|memory|local_shell|apply_patch)\Z"
-)
-TOOL_VERSION = re.compile(r"_(20\d{6}|preview)(_\d+)*\Z|_20\d\d_\d\d_\d\d\Z")
-# Body keys that ask the provider to act, and what they stand for in `provider_tools`.
-PROVIDER_KEYS: Mapping[str, str] = {
-    "mcp_servers": "mcp",
-    "container": "code_execution",
-    "web_search_options": "web_search",
-    "previous_response_id": "stored_responses",
-    "conversation": "stored_responses",
-    "prompt": "stored_prompts",
-}
-
 
 class Refused(Exception):
     """A request that the door answers itself, with ``status`` and an error ``kind`` of the provider's vocabulary."""
@@ -95,7 +81,9 @@ def admit(route: Route, body: Any, models: Iterable[str], provider_tools: Iterab
     if not isinstance(model, str) or model not in models:
         allowed = ", ".join(sorted(models)) or "none"
         raise Refused(403, "permission_error", f"model {model!r} is not among this session's models: {allowed}")
-    used = frozenset(provider_side(route.wire, body))
+    if not isinstance(body.get("stream", False), bool | None):
+        raise Refused(400, "invalid_request_error", "stream is neither true nor false")
+    used = _provider_side(route, body)
     if refused := sorted(used - set(provider_tools)):
         raise Refused(
             400,
@@ -104,91 +92,31 @@ def admit(route: Route, body: Any, models: Iterable[str], provider_tools: Iterab
             f"a task may allow them with provider_tools: [{', '.join(refused)}]",
         )
     kept = {key: value for key, value in body.items() if key in route.keys or _allowed_key(key, provider_tools)}
-    return Admitted(kept, model, tuple(key for key in body if key not in kept), used)
+    dropped = tuple(key for key in body if key not in kept)
+    return Admitted(kept | _with_usage(route, kept), model, dropped, used)
+
+
+def _provider_side(route: Route, body: Mapping[str, Any]) -> frozenset[str]:
+    try:
+        seen = {key: value for key, value in body.items() if key in route.keys or key in PROVIDER_KEYS}
+        return frozenset(provider_side(route.wire, seen))
+    except TooDeep:
+        raise Refused(400, "invalid_request_error", f"the body is nested deeper than {DEEPEST} levels") from None
+
+
+def _with_usage(route: Route, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stream's options, so that the provider tells its usage whatever the client would have it tell."""
+    options = kept.get("stream_options")
+    if "stream_options" not in kept and (route.wire != CHAT or not kept.get("stream")):
+        return {}
+    asked = options if isinstance(options, dict) else {}
+    if route.wire == CHAT:
+        return {"stream_options": asked | {"include_usage": True}} if kept.get("stream") else {}
+    return {"stream_options": {key: value for key, value in asked.items() if key != "include_usage"}}
 
 
 def _allowed_key(key: str, provider_tools: Iterable[str]) -> bool:
     return PROVIDER_KEYS.get(key) in set(provider_tools)
-
-
-def provider_side(wire: str, body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a name, as `provider_tools` takes it, for all in a body that makes the provider act or fetch."""
-    for key, name in PROVIDER_KEYS.items():
-        if body.get(key):
-            yield name
-    yield from _tools(body.get("tools"))
-    for part in PARTS[wire](body):
-        yield from _sources(part)
-
-
-def _tools(tools: Any) -> Iterator[str]:
-    for tool in tools if isinstance(tools, list) else ():
-        if not isinstance(tool, dict) or (tool.get("type") is None and not _is_client_tool(tool)):
-            yield "malformed_tool"
-            continue
-        name = TOOL_VERSION.sub("", str(tool.get("type") or "custom"))
-        if name == "namespace":
-            yield from _tools(tool.get("tools"))
-        elif not HARMLESS_TOOLS.match(name):
-            yield name.removesuffix("_toolset")
-
-
-def _is_client_tool(tool: Mapping[str, Any]) -> bool:
-    """Whether a tool without a type is one as Anthropic's clients define it."""
-    return isinstance(tool.get("name"), str) and "input_schema" in tool
-
-
-def _sources(part: Mapping[str, Any]) -> Iterator[str]:
-    source = part.get("source")
-    if isinstance(source, dict) and source.get("type") not in ("base64", "text", "content"):
-        yield "file_id" if source.get("type") == "file" else "url_source"
-    image = part.get("image_url")
-    url = image.get("url") if isinstance(image, dict) else image
-    if url is not None and not str(url).startswith("data:"):
-        yield "url_source"
-    if part.get("file_url"):
-        yield "url_source"
-    file = part.get("file")
-    stored = isinstance(file, dict) and file.get("file_id")
-    if stored or part.get("file_id") or part.get("type") == "container_upload":
-        yield "file_id"
-    if part.get("type") == "item_reference":
-        yield "stored_responses"
-    if part.get("type") in ("mcp_approval_response", "mcp_call", "mcp_list_tools"):
-        yield "mcp"
-
-
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
-
-
-def _nested(parts: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield content parts, and those inside tool results and documents; never what stands in a tool's input."""
-    for part in _objects(parts):
-        yield part
-        yield from _nested(part.get("content"))
-        source = part.get("source")
-        yield from _nested(source.get("content")) if isinstance(source, dict) else ()
-
-
-def _message_parts(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield from _nested(body.get("system"))
-    for message in _objects(body.get("messages")):
-        yield from _nested(message.get("content"))
-
-
-def _input_parts(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for item in _objects(body.get("input")):
-        yield item
-        yield from _nested(item.get("content"))
-        yield from _nested(item.get("output"))
-
-
-PARTS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Mapping[str, Any]]]] = {
-    ANTHROPIC: _message_parts,
-    CHAT: _message_parts,
-    RESPONSES: _input_parts,
-}
 
 
 def read_claims(headers: Mapping[str, str], body: Mapping[str, Any]) -> tuple[str | None, str | None]:

@@ -15,6 +15,7 @@ from pytest_wfbench.gateway.api import Event, Wire
 from pytest_wfbench.gateway.calls import Call, Calls
 from pytest_wfbench.gateway.http import MAX_BODY, Passage, TooLarge, error_response, read_body
 from pytest_wfbench.gateway.meter import Meter, Redact
+from pytest_wfbench.gateway.outward import TooDeep, provider_side
 from pytest_wfbench.gateway.upstream import Cut, Upstream, UpstreamAnswer, UpstreamRequest
 
 CALL_HEADER = "x-wfbench-call"
@@ -59,10 +60,14 @@ class Tap:
         try:
             raw = await read_body(request, MAX_BODY)
             body = json.loads(raw)
-        except (TooLarge, ValueError) as error:
+        except (TooLarge, ValueError, RecursionError) as error:
             return error_response(400, "invalid_request_error", str(error))
         if not isinstance(body, dict) or body.get("model") != call.target.model:
             return error_response(403, "permission_error", "the proxy asks for a model that the session may not use")
+        if refused := _refused(call, wire, body):
+            return error_response(
+                400, "invalid_request_error", f"{refused}: off here, whatever became of the request on its way"
+            )
         headers = {name: request.headers[name] for name in FORWARDED if name in request.headers}
         sent = UpstreamRequest(call, wire, request.path, headers, body, raw)
         return await self._metered(request, sent, Meter(call, wire, call.start_attempt(), self.redact))
@@ -119,3 +124,12 @@ class Tap:
     def _authorised(self, headers: Mapping[str, str]) -> bool:
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.secret.encode())
+
+
+def _refused(call: Call, wire: Wire, body: Mapping[str, object]) -> str | None:
+    """Name what makes the provider act without permission: LiteLLM may read a request otherwise than the door did."""
+    try:
+        found = set(provider_side(wire, body)) - set(call.session.request.provider_tools)
+    except TooDeep:
+        return "nesting"
+    return ", ".join(sorted(found)) or None
