@@ -10,6 +10,8 @@ from typing import Any
 ANTHROPIC = "anthropic-messages"
 RESPONSES = "openai-responses"
 CHAT = "openai-chat"
+# More than any event of a provider has, so that a stream without ends is not kept in memory.
+EVENT_LIMIT = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def _responses_event(state: _State, event: Mapping[str, Any]) -> None:
 def _chat_event(state: _State, event: Mapping[str, Any]) -> None:
     state.identify(event)
     state.merge(event.get("usage"))
-    for choice in event.get("choices") or ():
+    choices = event.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
         state.started = True
         state.finished = state.finished or _mapping(choice).get("finish_reason") is not None
     state.error = error_text(event) or state.error
@@ -110,20 +113,29 @@ EVENT_STEPS: Mapping[str, Step] = {ANTHROPIC: _anthropic_event, RESPONSES: _resp
 
 @dataclass
 class _Lines:
-    """Splits bytes that arrive in any pieces into the ``data:`` of server-sent events."""
+    """Splits bytes that arrive in any pieces into the ``data:`` of server-sent events; one that is too long is lost."""
 
-    rest: bytes = b""
+    rest: bytearray = field(default_factory=bytearray)
     data: list[bytes] = field(default_factory=list)
+    held: int = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        *lines, self.rest = (self.rest + chunk).split(b"\n")
-        for line in lines:
-            stripped = line.rstrip(b"\r")
-            if stripped.startswith(b"data:"):
-                self.data.append(stripped[5:].strip())
-            elif not stripped and self.data:
-                yield b"\n".join(self.data)
-                self.data = []
+        head, newline, tail = chunk.rpartition(b"\n")
+        if newline:
+            self.rest += head
+            lines, self.rest = bytes(self.rest).split(b"\n"), bytearray()
+            for line in lines:
+                yield from self._line(line.rstrip(b"\r"))
+        if len(self.rest) < EVENT_LIMIT:
+            self.rest += tail
+
+    def _line(self, line: bytes) -> Iterator[bytes]:
+        if line.startswith(b"data:") and self.held < EVENT_LIMIT:
+            self.data.append(line[5:].strip())
+            self.held += len(line)
+        elif not line and self.data:
+            yield b"\n".join(self.data)
+            self.data, self.held = [], 0
 
 
 class StreamReader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from aiohttp import ClientConnectionError, ClientSession, ClientTimeout, DummyCo
 from pytest_wfbench.gateway.answers.base import compact
 
 MAX_BODY = 64 << 20
+# More than any agent opens; less than keeps others from theirs.
+CONNECTIONS = 128
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -90,14 +93,40 @@ class Listener:
         await self.web_server.shutdown(seconds)
 
 
-async def listen(path: Path, handler: Handler, mode: int = 0o600, owner: tuple[int, int] | None = None) -> Listener:
-    """Serve a handler on a new unix socket of this mode and owner (uid, gid)."""
+class _Full(asyncio.Protocol):
+    """Ends a connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Drop it: who opens so many does not read an answer."""
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
+
+
+async def listen(
+    path: Path,
+    handler: Handler,
+    mode: int = 0o600,
+    owner: tuple[int, int] | None = None,
+    connections: int | None = None,
+) -> Listener:
+    """Serve a handler on a new unix socket of this mode and owner (uid, gid), for so many ``connections`` at once."""
     web_server = web.Server(handler, access_log=None)
-    server = await asyncio.get_running_loop().create_unix_server(web_server, path=str(path), backlog=512)
+
+    def accept() -> asyncio.Protocol:
+        full = connections is not None and len(web_server.connections) >= connections
+        return _Full() if full else web_server()
+
+    server = await asyncio.get_running_loop().create_unix_server(accept, path=str(path), backlog=512)
     path.chmod(mode)
     if owner is not None:
         os.chown(path, *owner)
     return Listener(path, web_server, server)
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process have as many descriptors as it may: each request takes four."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def unix_client(path: Path) -> ClientSession:

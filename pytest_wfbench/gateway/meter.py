@@ -42,7 +42,7 @@ class Meter:
 
     def feed(self, chunk: bytes) -> None:
         """Some of its bytes are here."""
-        if self.ttft_ms is None and self.status is not None and self.status < 400:
+        if self.ttft_ms is None and self.status is not None and self.status < 300:
             self.ttft_ms = round((time.monotonic() - self._started) * 1000, 3)
         if self._stream is not None:
             self._stream.feed(chunk)
@@ -83,7 +83,7 @@ class Meter:
         )
 
     def _outcome(self, reading: Reading, cut: bool, gone: bool) -> EventStatus:
-        if self.status is None or self.status >= 400 or reading.error is not None:
+        if self.status is None or self.status >= 300 or reading.error is not None:
             return "failure"
         if gone:
             return "cancelled"

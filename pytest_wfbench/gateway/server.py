@@ -37,7 +37,7 @@ from pytest_wfbench.gateway.desk import Desk
 from pytest_wfbench.gateway.door import DoorKeeper
 from pytest_wfbench.gateway.events import EventLog
 from pytest_wfbench.gateway.forward import Forward
-from pytest_wfbench.gateway.http import Listener, listen, unix_client
+from pytest_wfbench.gateway.http import CONNECTIONS, Listener, listen, raise_descriptor_limit, unix_client
 from pytest_wfbench.gateway.keys import Claim, mint
 from pytest_wfbench.gateway.proxy import Proxy
 from pytest_wfbench.gateway.replay import Replay
@@ -140,7 +140,7 @@ class Gateway:
         session = Session(request, claim, self.sweep.id if self.sweep else "none", targets, sink)
         path = self.boot.directory / "d" / name
         handler = partial(self.keeper.handle, session)
-        listener = await listen(path, handler, 0o600, self.boot.owner)
+        listener = await listen(path, handler, 0o600, self.boot.owner, CONNECTIONS)
         self.doors[path] = OpenDoor(session, listener)
         self.issued.add(name)
         return Door(
@@ -284,6 +284,7 @@ def main() -> None:
     """Read what to do from the first line of standard input, then serve."""
     boot = Boot.model_validate_json(first_line())
     die_with(boot.parent, signal.SIGTERM)
+    raise_descriptor_limit()
     replaced = False
     try:
         replaced = asyncio.run(run(boot))

@@ -21,8 +21,11 @@ from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.wires import CHAT
 
+from .rogue import Rogue, rogue_provider
+
 MODEL = "replay/demo"
 LIVE = "openai/gpt-live"
+ROGUE = "anthropic/rogue"
 UPSTREAM_KEY = "sk-upstream-0123456789abcdef"
 LIVE_USAGE = Reported(ordinary_input=9, cache_read_input=4, cache_write_input=2, output=6, reasoning_output=1)
 INPUT = "ordinary_input: 2000, cache_read_input: 7000, cache_write_input: 1000"
@@ -206,14 +209,24 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="session")
-def gateway(tmp_path_factory: pytest.TempPathFactory, usage_path: Path, provider: Provider) -> Iterator[RunningGateway]:
+def rogue() -> Iterator[Rogue]:
+    with rogue_provider() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gateway(
+    tmp_path_factory: pytest.TempPathFactory, usage_path: Path, provider: Provider, rogue: Rogue
+) -> Iterator[RunningGateway]:
     """A running gateway; LiteLLM boots once for all tests."""
     directory = tmp_path_factory.mktemp("cassettes")
     for name, text in SCRIPTS.items():
         (directory / f"{name}.yaml").write_text(text)
     known = KnownProvider(name="openai", base_url=provider.url, key=UPSTREAM_KEY)
-    with start_gateway(GatewayConfig(providers=(known,))) as running:
-        running.begin("sweep", usage_path, (Route(model=MODEL, cassettes=directory), Route(model=LIVE)))
+    unruly = KnownProvider(name="anthropic", base_url=rogue.url, key=UPSTREAM_KEY)
+    with start_gateway(GatewayConfig(providers=(known, unruly))) as running:
+        routes = (Route(model=MODEL, cassettes=directory), Route(model=LIVE), Route(model=ROGUE))
+        running.begin("sweep", usage_path, routes)
         running.wait_ready()
         yield running
 
