@@ -11,8 +11,10 @@ GROUP = "pytest_wfbench.agents"
 
 BUILT_IN: Mapping[str, str] = {
     "claude-code": "pytest_wfbench.agents.claude_code:ClaudeCodeAgent",
+    "codex": "pytest_wfbench.agents.codex:CodexAgent",
     "command": "pytest_wfbench.agents.command:CommandAgent",
     "mini": "pytest_wfbench.agents.mini:MiniAgent",
+    "opencode": "pytest_wfbench.agents.opencode:OpencodeAgent",
 }
 
 

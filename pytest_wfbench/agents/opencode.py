@@ -1,0 +1,107 @@
+"""opencode: the native binary, headless, over the Chat Completions route of the gateway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport
+from pytest_wfbench.agents.events import seal
+from pytest_wfbench.agents.native import Native, search_tool, with_tools
+from pytest_wfbench.agents.opencode_stream import read_opencode
+from pytest_wfbench.agents.skill_files import prompt_with_tool
+from pytest_wfbench.agents.stream import Transcript
+
+TARGET = "/opt/wfbench/opencode"
+KEY = "WFBENCH_OPENCODE_KEY"
+PROVIDER = "wfbench"
+BINARY = Native(
+    agent="opencode",
+    command="opencode",
+    pinned="opencode-linux-{node}/bin/opencode",
+    target=TARGET,
+    version=r"(\d+\.\d+\.\d+\S*)",
+)
+QUIET = {
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "OPENCODE_DISABLE_SHARE": "1",
+}
+# Which permission covers a tool, by the tool's name in arms.
+PERMISSIONS: Mapping[str, str] = {
+    "Skill": "skill",
+    "Bash": "bash",
+    "Read": "read",
+    "Edit": "edit",
+    "Write": "edit",
+    "Glob": "glob",
+    "Grep": "grep",
+    "Agent": "task",
+    "Task": "task",
+    "WebFetch": "webfetch",
+    "WebSearch": "websearch",
+    "TodoWrite": "todowrite",
+}
+
+
+class OpencodeAgent:
+    """opencode, with what it asks permission for approved: the sandbox is the boundary."""
+
+    name = "opencode"
+    uses_model = True
+    skills: SkillSupport = "native"
+
+    def find(self, model: str, directory: Path) -> Runtime:
+        """Take the native binary from PATH, else the pinned one from the cache, and ``rg``, which its skills need.
+
+        Raises:
+            AgentUnavailable: when either is missing, or the binary does not say its version.
+        """
+        tools = search_tool()
+        if tools is None:
+            raise AgentUnavailable("opencode needs ripgrep (`rg`) for its skills; run `make agents`, or install it")
+        return BINARY.find(tools)
+
+    def invocation(self, session: SessionInput) -> Invocation:
+        """Start it headless. A title is given, so that none is asked for; plugins of the workspace are not loaded.
+
+        The configuration is told in the environment: a file's would be overruled by one in the workspace.
+        """
+        argv = [TARGET, "run", "--format", "json", "--auto", "--pure", "--title", "t"]
+        env = {**QUIET, "OPENCODE_CONFIG_CONTENT": json.dumps(_config(session)), KEY: session.key or ""}
+        prompt = prompt_with_tool(session.prompt, session.skill)
+        return Invocation(argv=with_tools(argv), env=env, stdin=prompt.encode("utf-8", "replace"))
+
+    def read(self, stdout: bytes, exit_status: int | None) -> Transcript:
+        """Read its events; success needs a last step that says it was the last, and no error."""
+        events, fault = read_opencode(stdout, exit_status)
+        return seal(events, fault, exit_status)
+
+
+def _config(session: SessionInput) -> dict[str, Any]:
+    """Return its configuration: one provider with one model, which is used for everything."""
+    model = f"{PROVIDER}/{session.model}"
+    options = {"reasoningEffort": session.effort} if session.effort else {}
+    return {
+        "model": model,
+        "small_model": model,
+        "share": "disabled",
+        "autoupdate": False,
+        # What it changed is the harness's to find out; without this it keeps a repository of its own.
+        "snapshot": False,
+        "lsp": False,
+        "formatter": False,
+        "enabled_providers": [PROVIDER],
+        "permission": {PERMISSIONS[tool]: "deny" for tool in session.deny if tool in PERMISSIONS},
+        "provider": {
+            PROVIDER: {
+                "npm": "@ai-sdk/openai-compatible",
+                "name": PROVIDER,
+                "options": {"baseURL": f"{session.base_url or ''}/v1", "apiKey": f"{{env:{KEY}}}"},
+                "models": {session.model: {"name": session.model, "options": options}},
+            }
+        },
+    }
