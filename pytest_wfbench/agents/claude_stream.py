@@ -189,4 +189,4 @@ def read_claude(stdout: bytes) -> tuple[list[StreamEvent], str | None]:
         except BadLine as error:
             fault = fault or f"line {number} of the event stream is {error}"
     events.extend(reader.close())
-    return events, fault or ("the last line of the event stream is torn" if torn else reader.fault())
+    return events, fault or torn or reader.fault()

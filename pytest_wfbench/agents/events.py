@@ -10,6 +10,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from pytest_wfbench.agents.stream import OUTPUT_CLIP, Final, SkillUse, StreamEvent, ToolCall, ToolResult, Transcript
 
+# A session of hours has some thousands; a flood of them is no evidence, and would cost the harness minutes to read.
+MOST_LINES = 50_000
+# Lines that are no event cost much more to refuse than others to read.
+MOST_BAD_LINES = 100
+
 _EVENT: TypeAdapter[StreamEvent] = TypeAdapter(StreamEvent)
 
 
@@ -25,11 +30,18 @@ def clip(text: str, limit: int = OUTPUT_CLIP) -> str:
     return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
-def split_lines(stdout: bytes) -> tuple[list[bytes], bool]:
-    """Return the lines that are not blank, and whether the last one is torn (has no end)."""
-    torn = bool(stdout) and not stdout.endswith(b"\n")
-    lines = stdout.split(b"\n")
-    return [line for line in (lines[:-1] if torn else lines) if line.strip()], torn
+def split_lines(stdout: bytes) -> tuple[list[bytes], str | None]:
+    """Return the lines that are not blank, and what is wrong with them: too many, or the last one has no end."""
+    lines = stdout.split(b"\n", MOST_LINES)
+    last = lines.pop()
+    told = [line for line in lines if line.strip()]
+    if not last:
+        return told, None
+    flood = len(lines) == MOST_LINES
+    return (
+        told,
+        f"there are more than {MOST_LINES:,} lines of events" if flood else "the last line of the event stream is torn",
+    )
 
 
 def load_line(line: bytes) -> Any:
@@ -55,13 +67,15 @@ def read_events(stdout: bytes) -> tuple[list[StreamEvent], str | None]:
     """Read lines that are common events already. The fault names the first line that is not one."""
     lines, torn = split_lines(stdout)
     events: list[StreamEvent] = []
-    fault = None
+    faults: list[str] = []
     for number, line in enumerate(lines, 1):
         try:
             events.append(_read_event(line))
         except BadLine as error:
-            fault = fault or f"line {number} of the event stream is {error}"
-    return events, fault or ("the last line of the event stream is torn" if torn else None)
+            faults.append(f"line {number} of the event stream is {error}")
+            if len(faults) > MOST_BAD_LINES:
+                break
+    return events, faults[0] if faults else torn
 
 
 def _read_event(line: bytes) -> StreamEvent:
