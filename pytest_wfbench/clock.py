@@ -1,4 +1,4 @@
-"""Moments as text."""
+"""Moments as text: the one place that reads the wall clock, which may be set at any time and is for people to read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return the moment, in UTC."""
+    """Return the moment, in UTC. Never to be subtracted from another: durations are of ``time.monotonic``."""
+    return _read()
+
+
+def _read() -> datetime:
     return datetime.now(UTC)
 
 

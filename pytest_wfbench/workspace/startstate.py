@@ -121,7 +121,7 @@ def make_start(
         identity.own(staged)
         ground = (_copied if copies else _layered)(template, staged, identity)
         _prepare(before, (ground.workspace, Bind(template.path / ".git", f"{WORKSPACE}/.git")), sandbox)
-        commit = _seal(template, ground, sandbox)
+        commit = _readable(lambda: _seal(template, ground, sandbox))
         remove_tree(staged / "work")
         return _Record(start_commit=commit, digest=bound)
 
@@ -183,6 +183,17 @@ def _translate(place: Callable[[], object]) -> None:
         place()
     except ProgramFailed as error:
         raise SetupFailed("overlay-failed", str(error)) from error
+
+
+def _readable(seal: Callable[[], str]) -> str:
+    """Seal, and tell in a line where ``setup`` left what its own user may not read."""
+    try:
+        return seal()
+    except ProgramFailed as error:
+        denied = [line for line in str(error).splitlines() if "Permission denied" in line]
+        if not denied:
+            raise
+        raise SetupFailed("setup-failed", f"what it left cannot be read: {denied[-1].strip()}") from error
 
 
 def _seal(template: Template, ground: _Ground, sandbox: Sandbox) -> str:

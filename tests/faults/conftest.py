@@ -9,7 +9,10 @@ from pathlib import Path
 
 import psutil
 
+from tests.attack.conftest import raid
 from tests.suite import Suite, runs, until
+
+__all__ = ["raid"]
 
 WORKS = """\
 model: claude-scripted

@@ -1,0 +1,106 @@
+"""What many cells leave behind: nothing, and a controller that is no larger than before."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_wfbench.sandbox.identity import UNPRIVILEGED
+from tests.suite import Suite
+
+pytestmark = pytest.mark.slow
+
+CELLS = 60
+# Notes, in the controller and in workers, after each cell: its memory, descriptors, threads and children.
+PROBE = """\
+import gc
+import json
+import os
+from pathlib import Path
+
+import psutil
+
+ME = psutil.Process()
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "teardown":
+        gc.collect()
+        note = {
+            "pid": os.getpid(),
+            "worker": os.environ.get("PYTEST_XDIST_WORKER", ""),
+            "uss": ME.memory_full_info().uss,
+            "fds": ME.num_fds(),
+            "threads": ME.num_threads(),
+            "children": len(ME.children(recursive=True)),
+        }
+        with Path("notes.jsonl").open("a") as stream:
+            stream.write(json.dumps(note) + "\\n")
+"""
+
+
+def abstract_sockets() -> set[str]:
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return {line.split()[-1] for line in lines if line.split()[-1].startswith("@") and "wfb" in line}
+
+
+def cgroups() -> set[str]:
+    top = Path("/sys/fs/cgroup")
+    return {str(path) for path in top.rglob("*wfb*")} if top.is_dir() else set()
+
+
+def strangers(before: set[int]) -> list[psutil.Process]:
+    """Processes that began since then and belong to a sandbox's user, or to a harness that is gone."""
+    return [
+        process for process in psutil.process_iter(["pid", "uids", "ppid", "cwd"])
+        if process.info["pid"] not in before
+        and process.info["uids"] is not None
+        and process.info["uids"].real == (UNPRIVILEGED if os.geteuid() == 0 else os.geteuid())
+        and process.info["ppid"] == 1
+    ]  # fmt: skip
+
+
+class TestMany:
+    def test_nothing_is_left(self, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """Many cells leave no process, mount, socket, control group, temporary file or scratch of the sweep."""
+        temporary = tmp_path_factory.mktemp("temporary")
+        cache = suite.path / "cache"
+        pids, mounts, sockets = set(psutil.pids()), harness_mounts(), abstract_sockets()
+        groups = cgroups()
+        environment = {"TMPDIR": str(temporary), "WFBENCH_CACHE_DIR": str(cache)}
+        suite.put("conftest.py", PROBE)
+        result = suite.run("-k", "finish", f"--wfbench-runs={CELLS}", **environment)
+        assert result.ret == 0
+        assert len(suite.rows()) == CELLS
+        assert strangers(pids) == []
+        assert harness_mounts() <= mounts
+        assert abstract_sockets() <= sockets
+        assert cgroups() <= groups
+        assert [path.name for path in temporary.iterdir()] == []
+        assert [str(path) for path in (cache / "cells").iterdir()] == []
+        assert not [path.name for path in (cache / "shelves-bwrap" / "templates").iterdir() if path.name[0] == "."]
+        assert {path.name.partition("-")[0] for path in suite.results.iterdir()} <= {
+            "cells", "comment.md", "report.md", "report.html", "results.jsonl", "sweep.json", "promotion.json",
+        }  # fmt: skip
+        self._steady(suite)
+
+    def _steady(self, suite: Suite) -> None:
+        """Nothing that a process holds grows from one cell to the next."""
+        import json
+
+        notes = [json.loads(line) for line in (suite.path / "notes.jsonl").read_text().splitlines()]
+        assert len(notes) == CELLS
+        early, late = notes[CELLS // 3], notes[-1]
+        for held in ("fds", "threads", "children"):
+            assert late[held] <= early[held], held
+        grown = (late["uss"] - early["uss"]) / (CELLS - CELLS // 3 - 1)
+        assert grown < 12_000, f"{grown:.0f} bytes a cell"
+
+
+def harness_mounts() -> set[str]:
+    text = Path("/proc/self/mounts").read_text()
+    return {line for line in text.splitlines() if re.search("wfb|pytest-wfbench", line)}
