@@ -67,6 +67,8 @@ class CellReporter:
             # Items live as long as the session: what hangs on them would grow with the number of cells.
             item.stash.setdefault(ROW, row)
             del item.stash[ROW]
+        if cell is not None and report.when == "teardown" and report.failed:
+            report.longrepr = self.context.redactor.text(str(report.longrepr))
         return report
 
     def _halt_if_full(self, error: BaseException | None) -> None:
@@ -79,7 +81,8 @@ class CellReporter:
         ``explained``: the row's reason says all there is, and a traceback would add nothing.
         """
         if report.failed and not explained:
-            report.sections.append(("what failed", str(report.longrepr)))
+            # Locals that pytest is asked to show may hold anything.
+            report.sections.append(("what failed", self.context.redactor.text(str(report.longrepr))))
         shape_report(report, row)
         said = cell_directory(self.context.results, row.cell_id, row.attempt) / STDERR
         if row.outcome == "unusable" and said.exists():

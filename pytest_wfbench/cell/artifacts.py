@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.workspace.churn import Change
 
 CELLS = "cells"
+INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 STDERR = "stderr.txt"
 
 
@@ -38,14 +40,19 @@ def keep_artifacts(cell: Cell, sessions: Sequence[SessionEnd], change: Change | 
     directory.mkdir(parents=True, exist_ok=True)
     transcript = "".join(f"{line}\n" for line in _transcript(sessions, sweep.redactor)).encode()
     write_atomic(directory / "transcript.jsonl", transcript)
-    errors = "".join(f"== {end.name}\n{end.finished.stderr.decode(errors='replace')}\n" for end in sessions)
-    write_atomic(directory / STDERR, sweep.redactor.text(errors))
+    errors = "".join(f"== {end.name}\n{_printable(end.finished.stderr, sweep.redactor)}\n" for end in sessions)
+    write_atomic(directory / STDERR, errors)
     patch = None
     if change and change.patch:
         data = sweep.redactor.text(change.patch.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         write_atomic(directory / "patch.diff", data)
         patch = digest_bytes(data)
     return Artifacts(digest_bytes(transcript), patch)
+
+
+def _printable(said: bytes, redactor: Redactor) -> str:
+    """Return what a session printed as text that does nothing to a terminal: what is invisible is spelled out."""
+    return INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", redactor.text(said.decode(errors="replace")))
 
 
 def _transcript(sessions: Sequence[SessionEnd], redactor: Redactor) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,7 @@ from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row, Timings
 from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.report.escape import one_line
 from pytest_wfbench.sandbox.spec import Finished, SandboxName
 from pytest_wfbench.scoring.oracle import OracleResult
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext
@@ -25,7 +27,9 @@ from pytest_wfbench.workspace.churn import Change
 from pytest_wfbench.workspace.overlay import Workspace
 
 REASON = 600
-TOOL_NAME, TOOL_NAMES = 80, 100
+NAME, NAMES = 80, 100
+CLAIM_BYTES = 64 << 10
+FOREIGN = 20_000
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
         **identity(record.cell),
         outcome=first.outcome if first else "pass",
         kind=first.kind if first else None,
-        reason=sweep.redactor.text("; ".join(fault.reason for fault in faults))[:REASON] if faults else None,
+        reason=_told("; ".join(fault.reason for fault in faults), REASON, sweep.redactor) if faults else None,
         resolved=not faults if first is None or first.outcome == "miss" else None,
         authored_tests_passed=record.verify.ok if record.verify else None,
         oracle_passed=record.oracle.passed if record.oracle else None,
@@ -142,12 +146,12 @@ def _metered(record: CellRecord, usage: CellUsage, redactor: Redactor) -> dict[s
         "usage": usage.usage,
         "usage_source": usage.source,
         "usage_incomplete": usage.incomplete,
-        "claimed_usage": {"sessions": claims} if claims else None,
+        "claimed_usage": _claimed(claims, redactor),
         "requests": usage.requests,
         "failed_requests": usage.failed_requests,
         "num_turns": usage.turns,
         "tool_calls": _tool_calls(tools, redactor),
-        "models_answered": usage.models_answered,
+        "models_answered": _names(usage.models_answered, redactor),
         "subagent_share": usage.subagent_share,
     }
 
@@ -156,8 +160,24 @@ def _tool_calls(tools: Counter[str], redactor: Redactor) -> dict[str, int]:
     """Return how often each tool was called. Names are the agent's to choose: redacted, short, and not too many."""
     named: Counter[str] = Counter()
     for name, times in sorted(tools.items()):
-        named[redactor.text(name)[:TOOL_NAME]] += times
-    return dict(sorted(named.most_common(TOOL_NAMES)))
+        named[_told(name, NAME, redactor)] += times
+    return dict(sorted(named.most_common(NAMES)))
+
+
+def _told(text: str, limit: int, redactor: Redactor) -> str:
+    """Return a foreign text for a row: one line without invisible characters, which could part a secret, cut last."""
+    return redactor.text(one_line(text, FOREIGN))[:limit]
+
+
+def _names(names: Iterable[str] | None, redactor: Redactor) -> tuple[str, ...] | None:
+    return None if names is None else tuple(dict.fromkeys(_told(name, NAME, redactor) for name in names))[:NAMES]
+
+
+def _claimed(claims: list[dict[str, Any]], redactor: Redactor) -> dict[str, Any] | None:
+    """Return what the agent says it used. A claim too long for a row is as good as none."""
+    if not claims or len(json.dumps(claims)) > CLAIM_BYTES:
+        return None
+    return {"sessions": redactor.value(claims)}
 
 
 def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
@@ -165,7 +185,7 @@ def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
     return {
         "agent_version": record.agent.runtime.version,
         "effort": sweep.plan.options.effort,
-        "skills_used": tuple(dict.fromkeys(n for end in record.sessions for n in end.transcript.skills_used)),
+        "skills_used": _names((n for end in record.sessions for n in end.transcript.skills_used), sweep.redactor),
         "skill_digest": sweep.plan.skill_digest(record.cell),
         "prompt_digest": binding.prompt,
         "task_digest": binding.task,
@@ -206,7 +226,7 @@ def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str) -> Row:
         **identity(cell),
         outcome="unusable",
         kind=kind,
-        reason=sweep.redactor.text(" ".join(reason.split())),
+        reason=_told(reason, REASON, sweep.redactor),
         prompt_digest=binding.prompt,
         task_digest=binding.task,
         recorded_at=stamp(now()),

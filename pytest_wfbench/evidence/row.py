@@ -154,5 +154,5 @@ class Row(Block):
     reused_from: str | None = None
 
     def to_json(self) -> str:
-        """Return the row as one line of JSON, keys in the order of the schema."""
-        return self.model_dump_json(by_alias=True)
+        """Return the row as one line of ASCII JSON, keys in the order of the schema."""
+        return self.model_dump_json(by_alias=True, ensure_ascii=True)

@@ -15,15 +15,20 @@ ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 AUTOLINK = re.compile(r"@(?=[A-Za-z0-9_-])|#(?=[0-9])|(?i:\bgh-)(?=[0-9])|:(?=//)|(?i:\bwww)(?=\.)")
 BLOCK = re.compile(r"^(?=(?:[-+=#]+|[0-9]{1,9}[.)])(?:\s|$))")
 SPACES = re.compile(r"\s+")
+# What a CI runner takes for an order: anywhere in a log, or where a line begins that is ours to break.
+ORDERS = re.compile(
+    r"(?i):(?=:(?:add-|debug|echo|end|error|group|notice|remove-|save-|set-|stop-|warning))|#(?=#(?:vso|teamcity)?\[)"
+)
 
 
 def one_line(text: str, limit: int) -> str:
     """Return the text as one printable line of at most ``limit`` characters.
 
-    Control, bidirectional and other invisible characters are gone; white space is one blank.
+    Control, bidirectional and other invisible characters are gone; white space is one blank; what a CI runner would
+    obey (``::set-output``, ``##[group]``) is parted by one.
     """
     visible = "".join(_visible(character) for character in text)
-    line = SPACES.sub(" ", visible).strip()
+    line = ORDERS.sub(r"\g<0> ", SPACES.sub(" ", visible)).strip()
     return line if len(line) <= limit else line[: limit - 1].rstrip() + ELLIPSIS
 
 
