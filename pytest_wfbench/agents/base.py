@@ -20,13 +20,14 @@ class Runtime:
     """An installed agent: its version as it prints it, and the read-only mounts it needs.
 
     ``reports_events`` is false where it cannot say which tools it called: it is unsupported in arms with skills.
-    ``trial`` is a command that shows in a sandbox with these mounts that the agent starts there, and prints its
-    version; nothing is tried where there is none.
+    ``mcp`` is true where it can start stdio MCP servers. ``trial`` is a command that shows in a sandbox with these
+    mounts that the agent starts there, and prints its version; nothing is tried where there is none.
     """
 
     version: str
     mounts: tuple[Mount, ...] = ()
     reports_events: bool = True
+    mcp: bool = False
     trial: tuple[str, ...] = ()
 
 
@@ -36,7 +37,8 @@ class SessionInput:
 
     ``prompt`` is verbatim. ``base_url`` and ``key`` reach the gateway; both none where the agent has no model.
     ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths
-    in the sandbox, ``session_id`` a UUID. ``timeout`` is in seconds.
+    in the sandbox, ``session_id`` a UUID. ``timeout`` is in seconds. ``mcp`` holds the command of each MCP server
+    that it is to start, by name.
     """
 
     prompt: str
@@ -50,6 +52,7 @@ class SessionInput:
     effort: str | None = None
     workspace: str = WORKSPACE
     home: str = HOME
+    mcp: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

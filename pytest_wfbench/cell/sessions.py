@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,8 @@ from pytest_wfbench.cell.handover import InvalidPlan, plan_of
 from pytest_wfbench.gateway.api import Door, Event, GatewayClient, GatewayLost, OpenRequest, SessionUsage, Vigil
 from pytest_wfbench.matrix.arms import SessionSpec
 from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.mcp.host import Ground, Services, serve
+from pytest_wfbench.sandbox.identity import choose_identity
 from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Cancel, Command, Data, Finished, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
@@ -67,10 +70,11 @@ class SessionRunner:
 
     def _run(self, spec: SessionSpec, plan: str | None) -> SessionEnd:
         timeout = spec.timeout or self.cell.task.timeout.session
-        if self.agent.adapter.uses_model:
-            finished, usage = self._run_metered(spec, plan, timeout)
-        else:
-            finished, usage = self.sandbox.run(self._command(spec, plan, timeout)), SessionUsage()
+        with self._servers(timeout) as services:
+            if self.agent.adapter.uses_model:
+                finished, usage = self._run_metered(spec, plan, timeout, services)
+            else:
+                finished, usage = self.sandbox.run(self._command(spec, plan, timeout, services)), SessionUsage()
         transcript = self.agent.adapter.read(finished.stdout, finished.status)
         fault = session_fault(spec, finished, transcript, usage, self.agent.adapter.uses_model)
         produced = None
@@ -78,12 +82,20 @@ class SessionRunner:
             produced, fault = self._handed_over(spec.produces)
         return SessionEnd(spec.name, transcript, usage, finished, produced, fault)
 
-    def _run_metered(self, spec: SessionSpec, plan: str | None, timeout: float) -> tuple[Finished, SessionUsage]:
+    def _servers(self, timeout: float) -> AbstractContextManager[Services]:
+        """Have the task's MCP servers ready, over a read-only view of the start state."""
+        bounds = bounds_of(self.cell.task.limits)
+        ground = Ground(self.sandbox, self.workspace.view_mounts(), bounds, timeout + KEY_SLACK)
+        return serve(self.cell.mcp, ground, choose_identity())
+
+    def _run_metered(
+        self, spec: SessionSpec, plan: str | None, timeout: float, services: Services
+    ) -> tuple[Finished, SessionUsage]:
         """Run a session with a door of its own; it is ended when the gateway is lost, since nobody answers any more."""
         door = self.gateway.open(self._request(spec, timeout))
         with self.gateway.watch() as vigil:
             try:
-                finished = self.sandbox.run(self._command(spec, plan, timeout, door, vigil))
+                finished = self.sandbox.run(self._command(spec, plan, timeout, services, door, vigil))
             finally:
                 usage = self._close(door, vigil)
         return finished, usage
@@ -109,6 +121,7 @@ class SessionRunner:
         spec: SessionSpec,
         plan: str | None,
         timeout: float,
+        services: Services,
         door: Door | None = None,
         cancel: Cancel | None = None,
     ) -> Command:
@@ -123,12 +136,13 @@ class SessionRunner:
             skill=spec.skill,
             deny=self.cell.arm.tools.deny,
             effort=self.effort,
+            mcp=services.commands,
         )
         start = self.agent.adapter.invocation(told)
         files = tuple(Data(f"{HOME}/{name}", data) for name, data in start.files.items())
         return Command(
             argv=start.argv,
-            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *files),
+            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *services.mounts, *files),
             env=start.env,
             stdin=start.stdin,
             timeout=timeout,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
+from pytest_wfbench.mcp.host import ServerFailed
 from pytest_wfbench.sandbox.binary import BubblewrapMissing
 from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.scoring.oracle import OracleTampered
@@ -15,7 +16,7 @@ from pytest_wfbench.workspace.startstate import SetupFailed
 # Their messages say all there is; anything else is a fault of the code, and its traceback is shown.
 TROUBLE = (
     OSError, GatewayLost, GatewayRefused, BubblewrapMissing, CleanupFailed, OracleTampered, CopyFailed, ProgramFailed,
-    SetupFailed,
+    ServerFailed, SetupFailed,
 )  # fmt: skip
 KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (GatewayLost, "gateway-lost"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_wfbench.digests import digest_value
 from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.subject import Subject
-from pytest_wfbench.matrix.task import Task
+from pytest_wfbench.matrix.task import McpServer, Task
 
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 ID_DIGEST = 10
@@ -37,6 +37,11 @@ class Cell:
     def name(self) -> str:
         """What stands before the brackets of the node id."""
         return self.task.id + (f"~v{self.variation}" if self.variation else "")
+
+    @property
+    def mcp(self) -> Mapping[str, McpServer]:
+        """The MCP servers that its agent has: the task's, unless the arm goes without."""
+        return self.task.mcp if self.arm.mcp == "inherit" else {}
 
     @property
     def id(self) -> str:

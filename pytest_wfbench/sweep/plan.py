@@ -161,6 +161,8 @@ class Plan(BaseModel):
             return Skip(
                 "unsupported", f"{cell.subject} reports no events, so {cell.arm.name} cannot be proven to use skills"
             )
+        if cell.mcp and runtime and not runtime.mcp:
+            return Skip("unsupported", f"{cell.subject} has no MCP, which the servers of {cell.task.id} need")
         return None
 
     def bindings(self) -> Iterator[tuple[str, int, TaskBinding]]:

@@ -93,7 +93,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     found.add(key_problems(subjects))
     found.add(_price_problems(options, directory))
     found.add(_proof_problems(tasks))
-    found.add(_unsupported(tasks))
+    found.add(_unsupported(tasks, options))
     found.add(_same_as_base(overlay, templates))
     found.settle()
     if unfit is not None:
@@ -201,7 +201,7 @@ def _sandbox_problems(options: Options, environ: Mapping[str, str]) -> Iterator[
         yield Problem("--wfbench-sandbox", 0, "", "", message, "Leave the option out: see `wfbench doctor`")
 
 
-def _unsupported(tasks: Sequence[LoadedTask]) -> Iterator[Problem]:
+def _unsupported(tasks: Sequence[LoadedTask], options: Options) -> Iterator[Problem]:
     """What reads well but would be passed over in silence is refused."""
     for loaded in tasks:
         task = loaded.task
@@ -209,5 +209,7 @@ def _unsupported(tasks: Sequence[LoadedTask]) -> Iterator[Problem]:
             yield loaded.problem("kind", f"{task.kind} tasks cannot be run yet", "Leave the task out")
         if task.dependencies:
             yield loaded.problem("dependencies", "dependencies cannot be mounted yet", "Leave the key out")
-        if task.mcp:
-            yield loaded.problem("mcp", "MCP servers cannot be started yet", "Leave the key out")
+        if task.mcp and options.sandbox == "host":
+            yield loaded.problem(
+                "mcp", "MCP servers run in a sandbox of their own: host has none", "Leave the key out"
+            )
