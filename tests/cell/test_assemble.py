@@ -33,7 +33,7 @@ def faults(
     record: Any = SimpleNamespace(
         sessions=(end,),
         trouble=trouble,
-        change=SimpleNamespace(something=something),
+        change=SimpleNamespace(something=something, skills_changed=False),
         unreadable=None,
         verify=verify,
         oracle=oracle,
