@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from aiohttp import ClientConnectionError, ClientSession, ClientTimeout, DummyCookieJar, UnixConnector, web
 
@@ -16,6 +18,8 @@ from pytest_wfbench.gateway.answers.base import compact
 MAX_BODY = 64 << 20
 # More than any agent opens; less than keeps others from theirs.
 CONNECTIONS = 128
+# How long what is left of a refused body is still read, so that the refusal is.
+LINGER_SECONDS = 0.5
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -93,13 +97,18 @@ class Listener:
         await self.web_server.shutdown(seconds)
 
 
-class _Full(asyncio.Protocol):
-    """Ends a connection that is one too many."""
+class _Bounded(web.Server):
+    """Ends a connection that is one too many: who opens so many does not read an answer."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Drop it: who opens so many does not read an answer."""
-        assert isinstance(transport, asyncio.Transport)
-        transport.abort()
+    def __init__(self, handler: Handler, most: int) -> None:
+        super().__init__(handler, access_log=None, lingering_time=LINGER_SECONDS)
+        self._most = most
+
+    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
+        """Take a connection in."""
+        super().connection_made(handler, transport)
+        if len(self.connections) > self._most:
+            transport.abort()
 
 
 async def listen(
@@ -107,16 +116,11 @@ async def listen(
     handler: Handler,
     mode: int = 0o600,
     owner: tuple[int, int] | None = None,
-    connections: int | None = None,
+    connections: int = sys.maxsize,
 ) -> Listener:
     """Serve a handler on a new unix socket of this mode and owner (uid, gid), for so many ``connections`` at once."""
-    web_server = web.Server(handler, access_log=None)
-
-    def accept() -> asyncio.Protocol:
-        full = connections is not None and len(web_server.connections) >= connections
-        return _Full() if full else web_server()
-
-    server = await asyncio.get_running_loop().create_unix_server(accept, path=str(path), backlog=512)
+    web_server = _Bounded(handler, connections)
+    server = await asyncio.get_running_loop().create_unix_server(web_server, path=str(path), backlog=512)
     path.chmod(mode)
     if owner is not None:
         os.chown(path, *owner)
