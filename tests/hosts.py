@@ -80,7 +80,7 @@ def as_only_root(argv: Sequence[str]) -> list[str]:
 def bubblewrap_saying(directory: Path, version: str, message: str = "") -> Path:
     """A bubblewrap that says its version, and whenever it is to do something a message and where it was executed."""
     return _program(directory, f'if test "$1" = --version; then echo bubblewrap {version}; exit; fi\n'
-                               f"echo {shlex.quote(message)} >&2\nexit 1\n")  # fmt: skip
+                               f'echo {shlex.quote(message)}"$0" >&2\nexit 1\n')  # fmt: skip
 
 
 def bubblewrap_without(directory: Path, *options: str) -> Path:

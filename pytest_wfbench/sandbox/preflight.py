@@ -17,7 +17,7 @@ from pytest_wfbench.sandbox.host import HostSandbox, make_host
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
 from pytest_wfbench.sandbox.machine import Check, uid_check
 from pytest_wfbench.sandbox.mechanisms import describe_limits
-from pytest_wfbench.sandbox.remedies import namespace_remedy
+from pytest_wfbench.sandbox.remedies import host_remedy, namespace_remedy
 from pytest_wfbench.sandbox.spec import GATEWAY_PORT, Command, Finished, Mount, Overlay, Sandbox, SandboxName, Tmpfs
 
 _TIMEOUT = 20.0
