@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_wfbench.agents.base import Invocation, Runtime, SessionInput, SkillSupport
@@ -52,6 +54,8 @@ class ClaudeCodeAgent:
             argv += ["--effort", session.effort]
         if session.deny:
             argv.append(f"--disallowedTools={','.join(session.deny)}")
+        if session.mcp:
+            argv.append(f"--mcp-config={_servers(session.mcp)}")
         env = {
             **QUIET,
             "ANTHROPIC_BASE_URL": session.base_url or "",
@@ -66,3 +70,8 @@ class ClaudeCodeAgent:
         """Read ``stream-json``; success needs a result that says so, and an exit status that does not deny it."""
         events, fault = read_claude(stdout)
         return seal(events, fault, exit_status)
+
+
+def _servers(commands: Mapping[str, tuple[str, ...]]) -> str:
+    entries = {name: {"type": "stdio", "command": argv[0], "args": argv[1:]} for name, argv in commands.items()}
+    return json.dumps({"mcpServers": entries})

@@ -78,3 +78,6 @@ def _config(session: SessionInput) -> Iterator[str]:
     yield from ("[model_providers.wfbench]", 'name = "wfbench"', f'env_key = "{KEY}"', 'wire_api = "responses"')
     yield f"base_url = {json.dumps((session.base_url or '') + '/v1')}"
     yield from ("supports_websockets = false", "request_max_retries = 1", "stream_max_retries = 1")
+    for name, argv in session.mcp.items():
+        yield f"[mcp_servers.{json.dumps(name)}]"
+        yield from (f"command = {json.dumps(argv[0])}", f"args = {json.dumps(argv[1:])}", "required = true")

@@ -53,7 +53,8 @@ class Native:
         if binary is None:
             raise AgentUnavailable(f"{self.agent} is not installed; {self.remedy}")
         version = f"{self.agent} {self._version(binary)}"
-        return Runtime(version, mounts=(Bind(binary, self.target), *mounts), trial=(self.target, "--version"))
+        shown = (Bind(binary, self.target), *mounts)
+        return Runtime(version, mounts=shown, mcp=True, trial=(self.target, "--version"))
 
     def _binaries(self) -> Iterator[Path]:
         """Yield native binaries, best first: on PATH, beside the Node script on PATH that would start it, pinned."""

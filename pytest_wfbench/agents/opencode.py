@@ -95,6 +95,7 @@ def _config(session: SessionInput) -> dict[str, Any]:
         "lsp": False,
         "formatter": False,
         "enabled_providers": [PROVIDER],
+        "mcp": {name: {"type": "local", "command": argv} for name, argv in session.mcp.items()},
         "permission": {PERMISSIONS[tool]: "deny" for tool in session.deny if tool in PERMISSIONS},
         "provider": {
             PROVIDER: {
