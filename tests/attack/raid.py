@@ -56,7 +56,10 @@ class Raid:
 
 @dataclass(frozen=True)
 class Raiders:
-    """Scripts, and the suite they are let loose on; ``files`` are laid over the small suite of ``tests/suite.py``."""
+    """Scripts, and the suite they are let loose on; ``files`` are laid over the small suite of ``tests/suite.py``.
+
+    ``{path}`` in a value of the environment stands for the suite's directory.
+    """
 
     scripts: Mapping[str, str]
     arm: str = "baseline"
@@ -72,7 +75,8 @@ class Raiders:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
         subjects = [f"--wfbench-subject=command:{name}" for name in scripts]
-        env = {name: value for name, value in os.environ.items() if name not in LEFT_OUT} | dict(self.environment)
+        added = {name: value.replace("{path}", str(path)) for name, value in self.environment.items()}
+        env = {name: value for name, value in os.environ.items() if name not in LEFT_OUT} | added
         argv = [sys.executable, "-m", "pytest", "cases", "-k", "finish", f"--wfbench-arms={self.arm}", *subjects]
         ran = subprocess.run(
             [*argv, "--wfbench-outage-limit=0", "-p", "no:cacheprovider", *self.arguments],

@@ -179,7 +179,7 @@ RAIDERS = Raiders(
         "results/wfbench-19990101-000000-aaaa/results.jsonl": f"{MARK}RESULTS\n",
     },
     arguments=("-n", "2"),
-    environment={"HOME": "home", "ANTHROPIC_API_KEY": KEY, "MARKED": f"{MARK}ENVIRONMENT"},
+    environment={"HOME": "{path}/home", "ANTHROPIC_API_KEY": KEY, "MARKED": f"{MARK}ENVIRONMENT"},
 )
 
 

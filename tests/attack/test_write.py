@@ -182,7 +182,7 @@ TASKS = CASES.replace("  timeout:", f"  setup: {json.dumps(SETUP)}\n  timeout:")
 RAIDERS = Raiders(
     scripts={name: f"{text}\nexit 0\n" for name, text in SCRIPTS.items()},
     files={"cases/tiny.cases.yaml": TASKS},
-    environment={"WFBENCH_CACHE_DIR": "cache"},
+    environment={"WFBENCH_CACHE_DIR": "{path}/cache"},
 )
 
 
