@@ -22,6 +22,7 @@ from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sandbox.spec import SandboxName
+from pytest_wfbench.workspace.overlay import SKILL_ROOTS
 from pytest_wfbench.workspace.template import Template
 
 SCRIPT_LIMIT = 16 << 20
@@ -202,12 +203,14 @@ def _scripts(directory: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _skill_files(tree: Path, skills: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    root = tree / SKILL_ROOT
-    for skill in skills:
-        for path in sorted((root / skill).rglob("*")):
-            if path.is_file() and not path.is_symlink():
-                name = path.relative_to(root).as_posix()
-                yield name, read_untrusted(root, name, SCRIPT_LIMIT)
+    """Yield what agents may find of some skills: those of ``SKILL_ROOT`` by the names that an overlay has for them."""
+    for place in SKILL_ROOTS:
+        root, prefix = tree / place, "" if place == SKILL_ROOT else f"{place}/"
+        for skill in skills:
+            for path in sorted((root / skill).rglob("*")):
+                if path.is_file() and not path.is_symlink():
+                    name = path.relative_to(root).as_posix()
+                    yield prefix + name, read_untrusted(root, name, SCRIPT_LIMIT)
 
 
 def base_of(entry: Captured, tree: Path) -> bytes | None:

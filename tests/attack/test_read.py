@@ -34,7 +34,8 @@ if any(name.startswith("WFBENCH") for name in os.environ):
     got.append("environment")
 for place in ("/run/hidden", "/dev/shm", "/run", "/tmp"):
     try:
-        got += [f"{place}/{name}" for name in os.listdir(place) if name not in ("wfbench", "hidden", "out", "err")]
+        expected = {"wfbench", "hidden"} if "oracle" in sys.argv else {"wfbench"}
+        got += [f"{place}/{name}" for name in os.listdir(place) if name not in expected]
     except OSError:
         pass
 if "oracle" in sys.argv and os.path.exists("/proc/self"):

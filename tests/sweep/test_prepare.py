@@ -62,6 +62,15 @@ class TestPlan:
         assert digests["baseline"] is None
         assert len(set(digests.values())) == 3
 
+    def test_skill_digests_elsewhere(self, suite: Suite) -> None:
+        """A skill that lies where another agent looks for it is bound to its bytes as well."""
+        found = set()
+        for text in ("one\n", "two\n"):
+            suite.put("cases/tiny/.agents/skills/work/SKILL.md", text)
+            plan = plan_of(suite, arms="workflow_direct", runs="1")
+            found |= {plan.skill_digest(cell) for cell in plan.cells_of(plan.tasks[0].file, "finish")}
+        assert len(found) == 2
+
 
 class TestProblems:
     def test_subjects(self, suite: Suite) -> None:
