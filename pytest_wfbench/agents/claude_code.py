@@ -29,6 +29,18 @@ QUIET = {
     "CLAUDE_CODE_MAX_RETRIES": "1",
     "DISABLE_AUTOUPDATER": "1",
 }
+SETTINGS = ".wfbench/claude.json"
+# A repository's own settings can set variables too: none of them is to lead the agent past the gateway.
+NO_OTHER_ROAD = {
+    "HTTP_PROXY": "",
+    "HTTPS_PROXY": "",
+    "http_proxy": "",
+    "https_proxy": "",
+    "NO_PROXY": "*",
+    "CLAUDE_CODE_USE_BEDROCK": "",
+    "CLAUDE_CODE_USE_VERTEX": "",
+    "CLAUDE_CODE_USE_FOUNDRY": "",
+}
 
 
 class ClaudeCodeAgent:
@@ -56,15 +68,17 @@ class ClaudeCodeAgent:
             argv.append(f"--disallowedTools={','.join(session.deny)}")
         if session.mcp:
             argv.append(f"--mcp-config={_servers(session.mcp)}")
-        env = {
-            **QUIET,
+        argv += ["--settings", f"{session.home}/{SETTINGS}"]
+        road = {
             "ANTHROPIC_BASE_URL": session.base_url or "",
-            "ANTHROPIC_AUTH_TOKEN": session.key or "",
             "ANTHROPIC_DEFAULT_HAIKU_MODEL": session.model,
             "CLAUDE_CODE_SUBAGENT_MODEL": session.model,
         }
+        env = {**QUIET, **road, "ANTHROPIC_AUTH_TOKEN": session.key or ""}
+        # Settings that are named on the command line outrank the repository's.
+        settings = json.dumps({"env": {**road, **NO_OTHER_ROAD}}).encode()
         prompt = prompt_with_tool(session.prompt, session.skill)
-        return Invocation(argv=tuple(argv), env=env, stdin=prompt.encode("utf-8", "replace"))
+        return Invocation(tuple(argv), env, prompt.encode("utf-8", "replace"), {SETTINGS: settings})
 
     def read(self, stdout: bytes, exit_status: int | None) -> Transcript:
         """Read ``stream-json``; success needs a result that says so, and an exit status that does not deny it."""
