@@ -187,9 +187,25 @@ def session_fault(
         return Fault("miss", f"limit-{finished.limit}", f"the session {finished.limit_told}")
     if finished.timed_out and (usage.waiting or usage.open_calls):
         return Fault("unusable", "provider-error", "the session ran out of time while the provider owed an answer")
+    if finished.timed_out and (failure := _unanswered(usage)):
+        reason = f"the session ran out of time after the provider had failed: {_provider_message(failure)}"
+        return Fault("unusable", "provider-error", reason)
     if finished.timed_out:
         return Fault("miss", "session-timeout", f"the session ran longer than {finished.seconds:.0f} s")
     return (_model_fault(usage) if uses_model else None) or _stream_fault(spec, finished, transcript, usage)
+
+
+def _unanswered(usage: SessionUsage) -> Event | None:
+    """Return the last request, where the provider failed it: whoever waits before he asks again still has no answer.
+
+    What the client itself got wrong, or had refused on the way, is no fault of the provider's.
+    """
+    calls = [event for event in usage.events if event.kind == "generate"]
+    last = calls[-1] if calls else None
+    if last is None or last.wire == "litellm" or last.status not in ("failure", "cut"):
+        return None
+    status = last.http_status
+    return last if status is None or status < 400 or status == 429 or status >= 500 else None
 
 
 def _model_fault(usage: SessionUsage) -> Fault | None:
