@@ -71,6 +71,10 @@ SHAPE = re.compile("|".join(SHAPES), re.DOTALL)
 BETWEEN = re.compile(r"\\+[nrt]|[\s\"'`+,\\\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 # Where a text was cut before it came here.
 CUT = re.compile(r"(\n\[[0-9]+ characters left out\]\n)")
+# What a cut went through, if it has the look of a key rather than of a word.
+BEFORE_CUT = re.compile(r"(?<![A-Za-z0-9_.+/=%-])(?=[^0-9]*[0-9])[A-Za-z0-9_.+/=%-]{12,}\Z")
+AFTER_CUT = re.compile(r"\A(?=[A-Za-z_.+/=%-]*[0-9])[A-Za-z0-9_.+/=%-]{12,}")
+LONGEST_TOKEN = 400
 PLACE = tuple(re.compile(pattern) for pattern in PLACES)
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 SENSITIVE = re.compile(
@@ -148,9 +152,11 @@ class Redactor:
 
     def _without_pieces(self, text: str) -> str:
         """Remove what begins a value where the text ends, or is cut, and what ends one where it begins."""
-        if not self._whole:
-            return text
         pieces = CUT.split(text)
+        for index in range(2, len(pieces), 2):
+            before, after = pieces[index - 2], pieces[index]
+            pieces[index - 2] = before[:-LONGEST_TOKEN] + BEFORE_CUT.sub(MARK, before[-LONGEST_TOKEN:])
+            pieces[index] = AFTER_CUT.sub(MARK, after)
         pieces[::2] = [self._trimmed(piece) for piece in pieces[::2]]
         return "".join(pieces)
 

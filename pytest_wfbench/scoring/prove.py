@@ -12,7 +12,7 @@ from pytest_wfbench.matrix.hidden import Captured, Expectation
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.sandbox.spec import Bounds, Command, Mount, Sandbox
 from pytest_wfbench.scoring.oracle import Oracle, OracleResult
-from pytest_wfbench.scoring.sabotage import SABOTAGES
+from pytest_wfbench.scoring.sabotage import EXIT_AT_IMPORT, SABOTAGES, Sabotage
 
 OracleKind = Literal["black-box", "in-process"]
 
@@ -42,7 +42,11 @@ class StateResult:
 
 @dataclass(frozen=True)
 class Proof:
-    """All states of one task. ``expectation`` is what its oracle must show from now on, for ``results: junit``."""
+    """All states of one task. ``expectation`` is what its oracle must show from now on, for ``results: junit``.
+
+    ``kind`` is ``in-process`` for those, and for an oracle of another kind that a planted end of the process fooled:
+    the candidate runs inside it.
+    """
 
     task: str
     kind: OracleKind
@@ -76,10 +80,13 @@ class Prover:
         results.extend(reference)
         for patch in hidden.reference_bad:
             results.append(self._state(patch.name, False, proven, patch.data, None))
-        for sabotage in SABOTAGES if self.sabotage else ():
-            results.append(self._state(f"sabotage {sabotage.name}", False, proven, None, sabotage.program))
-        kind: OracleKind = "black-box" if spec.results == "exit" else "in-process"
+        planted = [self._planted(sabotage, proven) for sabotage in (SABOTAGES if self.sabotage else (EXIT_AT_IMPORT,))]
+        kind: OracleKind = "in-process" if spec.results == "junit" or any(map(_fell, planted)) else "black-box"
+        results.extend(planted if self.sabotage else ())
         return Proof(self.loaded.task.id, kind, tuple(results), expectation)
+
+    def _planted(self, sabotage: Sabotage, oracle: Oracle) -> StateResult:
+        return self._state(f"sabotage {sabotage.name}", False, oracle, None, sabotage.program)
 
     def _reference(self, patch: Captured | None) -> tuple[Sequence[StateResult], Expectation | None]:
         """Judge the reference, and learn from it which tests must run."""
@@ -122,6 +129,10 @@ class Prover:
             return None
         timeout = self.loaded.task.timeout.verify
         return self.sandbox.run(Command(("/bin/sh", "-c", command), mounts, timeout, bounds=self.bounds)).ok
+
+
+def _fell(planted: StateResult) -> bool:
+    return True in planted.oracle
 
 
 def _fault(wanted: bool, results: Sequence[OracleResult]) -> str | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
+from pytest_wfbench.sandbox.spec import Command, Tmpfs
 from pytest_wfbench.scoring.prove import Proof
 from pytest_wfbench.scoring.sabotage import SABOTAGES
 from pytest_wfbench.sweep.proof import load_for_proof, proofs
@@ -70,6 +72,13 @@ def prove(tmp_path: Path) -> Prove:
     return run
 
 
+class TestKind:
+    def test_told_by_what_it_does(self, prove: Prove) -> None:
+        """An oracle that believes the exit status of what it imports is in-process, whatever it calls itself."""
+        proof = prove('PYTHONPATH=. python3 -c "import app, sys; sys.exit(app.answer() != 42)" # check.py')
+        assert (proof.faults, proof.kind) == ((), "in-process")
+
+
 class TestStates:
     def test_proven(self, prove: Prove) -> None:
         """An oracle that fails on the ref, passes on the reference and fails on each bad one is proven."""
@@ -120,8 +129,34 @@ class TestSabotage:
         """Each sabotage turns an oracle green that runs in the workspace and believes its exit status."""
         proof = prove(NAIVE, IN_PROCESS, sabotage=True)
         fooled = [result.state for result in proof.results if result.oracle == (True,) and not result.wanted]
-        assert fooled == [f"sabotage {sabotage.name}" for sabotage in SABOTAGES]
-        assert len(proof.faults) == len(SABOTAGES)
+        fit = [sabotage.name for sabotage in SABOTAGES if sabotage.name not in ("shadowing-tool", "parents-memory")]
+        assert fooled == [f"sabotage {name}" for name in fit]
+        assert len(proof.faults) == len(fit)
+        assert proof.kind == "in-process"
+
+    def test_tools_of_the_workspace(self, prove: Prove) -> None:
+        """An oracle that finds its tools in the workspace falls for those that lie there."""
+        proof = prove("export PATH=.:$PATH; grep -q 42 app.py # check.py", sabotage=True)
+        assert "sabotage shadowing-tool: the oracle passes where it must fail" in proof.faults
+
+    def test_memory(self, tmp_path: Path) -> None:
+        """The plant that overwrites its parents ends one well where /proc shows it, not in an oracle's sandbox."""
+        plant = next(sabotage for sabotage in SABOTAGES if sabotage.name == "parents-memory")
+        caller = "import subprocess, sys; subprocess.run([sys.executable, 'app.py']); sys.exit(5)"
+        script = 'printf %s "$1" > plant.py; echo > app.py; python3 plant.py; python3 -c "$2"; echo $?'
+        box = make_bubblewrap()
+        ended = {
+            shown: box.run(
+                Command(
+                    ("/bin/sh", "-c", script, "sh", plant.program, caller), (Tmpfs("/workspace", 1 << 20, 0o777),), 30,
+                    processes_shown=shown,
+                )
+            )
+            for shown in (True, False)
+        }  # fmt: skip
+        assert ended[False].stdout == b"5\n"
+        assert ended[True].stdout != b"5\n"
+        assert ended[True].status == 0
 
     def test_proper_oracle_stands(self, prove: Prove) -> None:
         """An oracle that judges from outside refuses all of them."""
