@@ -79,6 +79,12 @@ class Channels:
         """Return the host's process id of the sandbox's first process, once bubblewrap has said it."""
         return next((found["child-pid"] for found in _documents(self.read_status()) if "child-pid" in found), None)
 
+    def running(self) -> int | None:
+        """Return the same once the init has said something: before that the process may still see the host's files."""
+        poll = select.poll()
+        poll.register(self._report_read, select.POLLIN)
+        return self.child() if poll.poll(0) else None
+
     def await_child(self, seconds: float) -> int | None:
         """Wait for bubblewrap to start the sandbox's first process, and return its process id on the host."""
         poll = select.poll()

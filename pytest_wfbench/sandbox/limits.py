@@ -57,7 +57,7 @@ def watch_sandbox(mounts: Iterable[Mount], bounds: Bounds, channels: Channels, g
     """Return what looks at a command of bubblewrap's; a control group spares it the counting of processes."""
     listed = tuple(mounts)
     private = (_ROOT, *PRIVATE, *(mount.target for mount in listed if isinstance(mount, Tmpfs) and not mount.sealed))
-    usage = UsageMeter(channels.child, bounds, tuple(dict.fromkeys(private)), judging=group is None)
+    usage = UsageMeter(channels.running, bounds, tuple(dict.fromkeys(private)), judging=group is None)
     return Watch(_meters(listed, bounds, usage, group))
 
 

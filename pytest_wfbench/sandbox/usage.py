@@ -31,8 +31,8 @@ class Held:
 class UsageMeter:
     """Counts the processes and threads of a sandbox, and the memory of these and of its private directories.
 
-    ``first`` gives the host's process id of the sandbox's first process once it is known. ``private`` are the targets
-    of directories in memory. With ``judging`` false only ``held_on_disk`` is found out.
+    ``first`` gives the host's process id of the sandbox's first process once the command was started. ``private`` are
+    the targets of directories in memory. With ``judging`` false only ``held_on_disk`` is found out.
     """
 
     def __init__(
