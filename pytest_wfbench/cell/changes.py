@@ -25,11 +25,14 @@ def changes_of(workspace: Workspace, sandbox: Sandbox, plans: Iterable[str] = ()
     """
     try:
         return changed(workspace, sandbox, plans=plans)
+    except ProgramFailed:
+        if not sandbox.run(Command(("/bin/true",), (Tmpfs(WORKSPACE, 1 << 16),), PROBE_SECONDS)).ok:
+            raise
+    # What failed once may have been the machine's doing; what the agent left fails every time.
+    try:
+        return changed(workspace, sandbox, plans=plans)
     except ProgramFailed as error:
-        if sandbox.run(Command(("/bin/true",), (Tmpfs(WORKSPACE, 1 << 16),), PROBE_SECONDS)).ok:
-            lines = str(error).strip().splitlines()
-            said = [line for line in lines if "Error: " in line] or lines
-            raise Unreadable(
-                f"what the agent left cannot be read: {said[-1] if said else 'no reason given'}"
-            ) from error
-        raise
+        lines = str(error).strip().splitlines()
+        said = [line for line in lines if "Error: " in line] or lines
+        cause = said[-1] if said else "no reason given"
+        raise Unreadable(f"what the agent left cannot be read: {cause}") from error
