@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_wfbench.sandbox import disk
 from pytest_wfbench.sandbox.disk import DiskMeter, Place, Uncountable, shown_size, walk
+from pytest_wfbench.sandbox.removal import remove_tree
 from pytest_wfbench.sandbox.spec import Bounds
 
 MIB = 1 << 20
@@ -31,6 +33,14 @@ def descend(top: Path, levels: int, name: str = "d") -> int:
     return at
 
 
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A directory that is removed afterwards: pytest cannot remove one that is thousands of levels deep."""
+    (tmp_path / "deep").mkdir()
+    yield tmp_path / "deep"
+    remove_tree(tmp_path / "deep")
+
+
 class TestWalk:
     def test_all_kinds(self, tmp_path: Path) -> None:
         """Whatever has a name counts, and no link is followed."""
@@ -41,12 +51,12 @@ class TestWalk:
         (tmp_path / os.fsdecode(b"\xff\n")).mkdir()
         assert names(tmp_path) == 6
 
-    def test_thousands_of_levels(self, tmp_path: Path) -> None:
+    def test_thousands_of_levels(self, deep: Path) -> None:
         """A deep tree is counted to its bottom with few descriptors, and all of them are closed."""
-        os.close(descend(tmp_path, 3000))
+        os.close(descend(deep, 3000))
         before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
         most = 0
-        for number, _ in enumerate(walk(os.open(tmp_path, os.O_RDONLY)), 1):
+        for number, _ in enumerate(walk(os.open(deep, os.O_RDONLY)), 1):
             if number % 50 == 0:
                 most = max(most, len(os.listdir("/proc/self/fd")))  # noqa: PTH208
         assert (number, len(os.listdir("/proc/self/fd"))) == (3000, before)  # noqa: PTH208
