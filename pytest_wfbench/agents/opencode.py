@@ -16,6 +16,7 @@ from pytest_wfbench.agents.stream import Transcript
 
 TARGET = "/opt/wfbench/opencode"
 KEY = "WFBENCH_OPENCODE_KEY"
+CONFIG = ".wfbench/opencode.json"
 PROVIDER = "wfbench"
 BINARY = Native(
     agent="opencode",
@@ -29,7 +30,10 @@ QUIET = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "OPENCODE_DISABLE_SHARE": "1",
+    # What lies in the workspace may be the agent's own: a plugin there would run inside it, and could write its events.
+    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
 }
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 # Which permission covers a tool, by the tool's name in arms.
 PERMISSIONS: Mapping[str, str] = {
     "Skill": "skill",
@@ -66,14 +70,14 @@ class OpencodeAgent:
         return BINARY.find(tools)
 
     def invocation(self, session: SessionInput) -> Invocation:
-        """Start it headless. A title is given, so that none is asked for; plugins of the workspace are not loaded.
-
-        The configuration is told in the environment: a file's would be overruled by one in the workspace.
-        """
+        """Start it headless, without plugins. A title is given, so that none is asked for."""
         argv = [TARGET, "run", "--format", "json", "--auto", "--pure", "--title", "t"]
-        env = {**QUIET, "OPENCODE_CONFIG_CONTENT": json.dumps(_config(session)), KEY: session.key or ""}
-        prompt = prompt_with_tool(session.prompt, session.skill)
-        return Invocation(argv=with_tools(argv), env=env, stdin=prompt.encode("utf-8", "replace"))
+        return Invocation(
+            argv=with_tools(argv),
+            env={**QUIET, "OPENCODE_CONFIG": f"{session.home}/{CONFIG}", KEY: session.key or ""},
+            stdin=prompt_with_tool(session.prompt, session.skill).encode("utf-8", "replace"),
+            files={CONFIG: json.dumps(_config(session)).encode()},
+        )
 
     def read(self, stdout: bytes, exit_status: int | None) -> Transcript:
         """Read its events; success needs a last step that says it was the last, and no error."""
@@ -95,6 +99,8 @@ def _config(session: SessionInput) -> dict[str, Any]:
         "lsp": False,
         "formatter": False,
         "enabled_providers": [PROVIDER],
+        # With the rest of the workspace's configuration it would pass these over.
+        "instructions": [f"{session.workspace}/{name}" for name in INSTRUCTIONS],
         "mcp": {name: {"type": "local", "command": argv} for name, argv in session.mcp.items()},
         "permission": {PERMISSIONS[tool]: "deny" for tool in session.deny if tool in PERMISSIONS},
         "provider": {

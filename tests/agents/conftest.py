@@ -23,12 +23,21 @@ import pytest
 from pytest_wfbench.agents.base import Agent, AgentUnavailable, Invocation, SessionInput
 from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.gateway.answers.base import Answer, Asked, Form, ToolUse
+from pytest_wfbench.gateway.answers.chat import ChatForm
+from pytest_wfbench.gateway.answers.responses import ResponsesForm
+from pytest_wfbench.gateway.cassette import Reported
+from pytest_wfbench.gateway.conversation import read_conversation, tool_id
 from pytest_wfbench.sandbox.spec import Bind, Data
+from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 
 NOBODY = 64999
 MODEL = "replay/demo"
 Fields = dict[str, Any]
 KEY = "session-key-of-the-test"
+WIRES = {"/v1/messages": ANTHROPIC, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
+FORMS: dict[str, Form] = {CHAT: ChatForm(), RESPONSES: ResponsesForm()}
+USAGE = Reported(ordinary_input=8, cache_read_input=2, cache_write_input=0, output=3)
 
 
 @dataclass
@@ -68,11 +77,12 @@ class Upstream(ThreadingHTTPServer):
         made = type("SocketUpstream", (cls,), {"address_family": socket.AF_UNIX, "server_bind": TCPServer.server_bind})
         return cast(Upstream, made(turns, side, str(path)))
 
-    def turn(self, body: dict[str, Any]) -> tuple[Turn, int]:
-        aside = bool(self.side) and "SIDE" in json.dumps(body["messages"][0])
+    def turn(self, wire: str, body: dict[str, Any]) -> tuple[Turn, int]:
+        conversation = read_conversation(wire, body)
+        said = conversation.opening if wire != RESPONSES else [i for i in body["input"] if i.get("role") == "user"]
+        aside = bool(self.side) and "SIDE" in str(said)
         turns = self.side if aside else self.turns
-        index = sum(message["role"] == "assistant" for message in body["messages"])
-        return turns[min(index, len(turns) - 1)], index + 100 * aside
+        return turns[min(conversation.turns, len(turns) - 1)], conversation.turns + 100 * aside
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away are part of the tests."""
@@ -96,7 +106,8 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append((path, dict(self.headers), body))
         if path.endswith("count_tokens"):
             return self._send(200, b'{"input_tokens": 7}')
-        turn, index = self.server.turn(body)
+        wire = WIRES[path]
+        turn, index = self.server.turn(wire, body)
         if turn.hang:
             self.server.closing.wait(30)
             return None
@@ -106,14 +117,19 @@ class Handler(BaseHTTPRequestHandler):
             return self._send(status, json.dumps(error).encode())
         if turn.raw is not None:
             return self._send(200, turn.raw)
-        answer = _sse(turn, index) if path.endswith("/messages") else _chat(turn, index)
-        kind = "text/event-stream" if path.endswith("/messages") else "application/json"
+        if wire != ANTHROPIC and body.get("stream"):
+            return self._send(200, _streamed(wire, body, turn, index), "text/event-stream")
+        answer = _sse(turn, index) if wire == ANTHROPIC else _chat(turn, index)
+        kind = "text/event-stream" if wire == ANTHROPIC else "application/json"
         return self._send(200, answer, kind, cut=turn.cut)
 
     def _send(self, status: int, data: bytes, kind: str = "application/json", cut: bool = False) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
+        if status >= 400:
+            # Clients that repeat a request for long do so at once when they are told to.
+            self.send_header("retry-after-ms", "5")
         self.end_headers()
         self.wfile.write(data[: len(data) // 2] if cut else data)
         if cut:
@@ -129,6 +145,19 @@ def _chat(turn: Turn, index: int) -> bytes:
     usage = {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}
     finish = turn.finish or ("tool_calls" if calls else "stop")
     return json.dumps({"choices": [{"message": message, "finish_reason": finish}], "usage": usage}).encode()
+
+
+def _streamed(wire: str, body: dict[str, Any], turn: Turn, index: int) -> bytes:
+    """An answer of OpenAI's kinds as a stream; a cut one stops before its end."""
+    form = FORMS[wire]
+    tools = tuple(
+        ToolUse(tool_id(form.tool_prefix, index, n, "x"), name, arguments)
+        for n, (name, arguments) in enumerate(turn.tools)
+    )
+    stop: Any = turn.finish or ("tool_use" if tools else "end_turn")
+    answer = Answer(f"r{index}", body["model"], 1, turn.text, tools, USAGE, stop)
+    events = form.stream(answer, Asked(read_conversation(wire, body).tools))
+    return b"".join(event for event in events if not (turn.cut and form.closes(event)))
 
 
 def _sse(turn: Turn, index: int) -> bytes:
@@ -222,7 +251,7 @@ class Runner:
         side: Sequence[dict[str, Any]] = (),
         env: Mapping[str, str] | None = None,
         base: str = "",
-        timeout: float = 30,
+        timeout: float = 120,
         **fields: Any,
     ) -> Ran:
         """Run one session; ``fields`` are those of a ``SessionInput``."""

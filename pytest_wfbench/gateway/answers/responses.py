@@ -33,9 +33,17 @@ def _freeform(tool: ToolUse, asked: Asked) -> str | None:
     return text if offered and isinstance(text, str) else None
 
 
+def _namespace(tool: ToolUse, asked: Asked) -> str | None:
+    """Return the namespace that a tool was offered in, which a call to it must name."""
+    spaces = (other for other in asked.tools if other.get("type") == "namespace")
+    holding = (space for space in spaces if any(inner.get("name") == tool.name for inner in space.get("tools") or ()))
+    return next((str(space.get("name")) for space in holding), None)
+
+
 def _tool_item(tool: ToolUse, asked: Asked) -> dict[str, Any]:
     freeform = _freeform(tool, asked)
-    common = {"id": f"item_{tool.id}", "call_id": tool.id, "name": tool.name, "status": "completed"}
+    common: dict[str, Any] = {"id": f"item_{tool.id}", "call_id": tool.id, "name": tool.name, "status": "completed"}
+    common |= without_none({"namespace": _namespace(tool, asked)})
     if freeform is not None:
         return common | {"type": "custom_tool_call", "input": freeform}
     return common | {"type": "function_call", "arguments": tool.arguments}
