@@ -193,6 +193,7 @@ def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
         "oracle_command_digest": binding.oracle_command,
         "oracle_manifest_digest": binding.oracle_manifest,
         "overlay_digest": sweep.plan.overlay_digest if record.cell.arm.overlay else None,
+        "dependency_digest": start.template.beside_digest,
         "base_commit": start.template.base_commit,
         "snapshot_commit": start.template.snapshot_commit,
         "start_commit": start.start_commit,

@@ -28,6 +28,9 @@ from pytest_wfbench.matrix.fields import (
 TaskKind = Literal["implementation", "review", "question"]
 
 MAX_FILES = 64
+# Where directories can be mounted beside the workspace; the harness has a place of its own there.
+MOUNTABLE = frozenset({("/", "opt"), ("/", "srv"), ("/", "mnt")})
+RESERVED = ("/", "opt", "wfbench")
 NEEDED = {"implementation": ("repo", "verify", "oracle"), "review": ("repo",)}
 
 
@@ -51,10 +54,18 @@ class Limits(Frozen):
 
 
 class Dependency(Frozen):
-    """A directory mounted read-only; ``target`` is a path in the sandbox."""
+    """A directory mounted read-only; ``target`` is a path in the sandbox, below one of ``MOUNTABLE``."""
 
     source: Text
     target: Text
+
+    @field_validator("target")
+    @classmethod
+    def _mountable(cls, value: str) -> str:
+        parts = PurePosixPath(value).parts
+        if len(parts) < 3 or parts[:2] not in MOUNTABLE or ".." in parts or parts[:3] == RESERVED:
+            raise ValueError(f"cannot be mounted at {value!r}: name a path such as /opt/libraries, /srv/… or /mnt/…")
+        return str(PurePosixPath(value))
 
 
 class McpServer(Frozen):

@@ -20,6 +20,7 @@ from pytest_wfbench.matrix.problems import InvalidCases, Problem
 from pytest_wfbench.matrix.select import chosen_arms, set_problems, unknown_arms
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
+from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.places import exposed, unwritable
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories, sandbox_name
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
@@ -86,6 +87,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         templates = found.take(snapshot(tasks, sandbox_name(options), apart))
     except MachineUnfit as error:
         templates, unfit = {}, error
+    templates = found.take(with_dependencies(tasks, templates, apart))
     scripts = found.take(load_scripts(cassettes))
     for task in tasks:
         if task.task.id in templates:
@@ -207,8 +209,6 @@ def _unsupported(tasks: Sequence[LoadedTask], options: Options) -> Iterator[Prob
         task = loaded.task
         if task.kind != "implementation":
             yield loaded.problem("kind", f"{task.kind} tasks cannot be run yet", "Leave the task out")
-        if task.dependencies:
-            yield loaded.problem("dependencies", "dependencies cannot be mounted yet", "Leave the key out")
         if task.mcp and options.sandbox == "host":
             yield loaded.problem(
                 "mcp", "MCP servers run in a sandbox of their own: host has none", "Leave the key out"

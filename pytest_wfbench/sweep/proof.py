@@ -17,6 +17,7 @@ from pytest_wfbench.sandbox.spec import Bounds, Command, Mount, Sandbox
 from pytest_wfbench.scoring.oracle import Oracle
 from pytest_wfbench.scoring.prove import PatchRefused, Proof, Prover
 from pytest_wfbench.sweep.context import bounds_of
+from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.scratch import scratch_directory
 from pytest_wfbench.sweep.snapshot import snapshot
 from pytest_wfbench.workspace.ground import Ground, survey
@@ -46,6 +47,8 @@ def proofs(tasks: Sequence[LoadedTask], *, repeat: int, sabotage: bool) -> Itera
         InvalidCases: when a repository cannot be had.
     """
     templates, problems = snapshot(tasks)
+    templates, unfit = with_dependencies(tasks, templates, ())
+    problems += unfit
     if problems:
         raise InvalidCases(problems)
     sandbox, identity = make_bubblewrap(), choose_identity()

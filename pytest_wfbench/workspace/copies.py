@@ -46,7 +46,7 @@ class CopyWorkspace:
 
     def view_mounts(self) -> tuple[Mount, ...]:
         """Return the start state, read-only."""
-        return (Bind(self.start.layers[0], WORKSPACE),)
+        return (Bind(self.start.layers[0], WORKSPACE), *self.start.template.beside)
 
     def merged_mounts(self) -> tuple[Mount, ...]:
         """Return what the agent left, read-only."""
@@ -66,7 +66,7 @@ class CopyWorkspace:
         parents = dict.fromkeys(root.rpartition("/")[0] for root in roots)
         pinned = [Bind(tree / parent, f"{WORKSPACE}/{parent}", writable=True) for parent in parents]
         sealed = [Bind(tree / root, f"{WORKSPACE}/{root}") for root in roots]
-        return (Bind(tree, WORKSPACE, writable=True, since=since), *pinned, *sealed)
+        return (Bind(tree, WORKSPACE, writable=True, since=since), *pinned, *sealed, *self.start.template.beside)
 
 
 def open_copy(start: StartState, scratch: Path, identity: Identity) -> CopyWorkspace:

@@ -106,15 +106,16 @@ class OverlayWorkspace:
     def session_mounts(self) -> tuple[Mount, ...]:
         """Return the mounts of a session. The skills are read-only and cannot be moved away, nor can their parents."""
         writable = [Overlay(part.lowers, part.target, "rw", part.upper, part.work) for part in self.parts]
-        return (*writable, *self._skills())
+        return (*writable, *self._skills(), *self.start.template.beside)
 
     def check_mounts(self) -> tuple[Mount, ...]:
         """Return the mounts of verify and oracle."""
-        return (*(self._thrown_away(part) for part in self.parts), *self._skills())
+        thrown_away = (self._thrown_away(part) for part in self.parts)
+        return (*thrown_away, *self._skills(), *self.start.template.beside)
 
     def view_mounts(self) -> tuple[Mount, ...]:
         """Return the start state, read-only."""
-        return (Overlay(self.parts[0].lowers, WORKSPACE, "ro"),)
+        return (Overlay(self.parts[0].lowers, WORKSPACE, "ro"), *self.start.template.beside)
 
     def merged_mounts(self) -> tuple[Mount, ...]:
         """Return what the agent left, read-only."""

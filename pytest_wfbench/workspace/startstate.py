@@ -115,12 +115,13 @@ def make_start(
     before = Preparation(setup, patch, overlay_files or {}, timeout, bounds or Bounds())
     if before.setup is None and before.patch is None and not before.overlay:
         return StartState(template, None, template.snapshot_commit, template.digest)
-    bound = digest_value([template.digest, before.digest])
+    bound = digest_value([template.digest, before.digest, *filter(None, [template.beside_digest])])
 
     def make(staged: Path) -> _Record:
         identity.own(staged)
         ground = (_copied if copies else _layered)(template, staged, identity)
-        _prepare(before, (ground.workspace, Bind(template.path / ".git", f"{WORKSPACE}/.git")), sandbox)
+        unwritable = Bind(template.path / ".git", f"{WORKSPACE}/.git")
+        _prepare(before, (ground.workspace, unwritable, *template.beside), sandbox)
         commit = _readable(lambda: _seal(template, ground, sandbox))
         remove_tree(staged / "work")
         return _Record(start_commit=commit, digest=bound)

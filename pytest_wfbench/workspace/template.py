@@ -75,12 +75,17 @@ done
 
 @dataclass(frozen=True)
 class Template:
-    """A published snapshot: ``path`` is its tree, ``base_commit`` the commit it was taken from, if it was one."""
+    """A published snapshot: ``path`` is its tree, ``base_commit`` the commit it was taken from, if it was one.
+
+    ``beside`` is mounted read-only in every sandbox that sees it, ``beside_digest`` tells its content; none without.
+    """
 
     path: Path
     digest: str
     snapshot_commit: str
     base_commit: str | None
+    beside: tuple[Bind, ...] = ()
+    beside_digest: str | None = None
 
 
 class TemplateUnproven(Exception):

@@ -34,7 +34,7 @@ class TestTask:
     @pytest.mark.parametrize(
         "line",
         ["setup: x", "private: [a]", "timeout: 3m", "limits: {memory: 1GiB}", "provider_tools: [web]",
-         "mcp: {a: {command: [b]}}", "dependencies: [{source: a, target: b}]"],
+         "mcp: {a: {command: [b]}}", "dependencies: [{source: a, target: /opt/b}]"],
     )  # fmt: skip
     def test_what_it_covers(self, read: Read, line: str) -> None:
         """What changes a cell's course changes the task's digest, and not the prompt's."""
