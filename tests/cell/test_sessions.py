@@ -81,6 +81,25 @@ class TestProcess:
         """A wall clock that runs out while an upstream request is open is the provider's fault."""
         assert kind(fault(replace(WELL, status=None, timed_out=True), usage=usage)) == ("unusable", "provider-error")
 
+    @pytest.mark.parametrize(
+        ("last", "expected"),
+        [
+            (event("failure", http_status=529), "provider-error"),
+            (event("failure", http_status=429), "provider-error"),
+            (event("failure"), "provider-error"),
+            (event("cut", http_status=200), "provider-error"),
+            (event("failure", http_status=400), "session-timeout"),
+            (event("failure", http_status=500, wire="litellm"), "session-timeout"),
+            (event("cancelled", http_status=200), "session-timeout"),
+            (event(), "session-timeout"),
+        ],
+    )
+    def test_timeout_after_a_failure(self, last: Event, expected: str) -> None:
+        """An agent that waits before it asks again has no answer yet, unless its own request was the fault."""
+        found = fault(replace(WELL, status=None, timed_out=True), usage=SessionUsage(events=(event(), last)))
+        assert found is not None
+        assert found.kind == expected
+
 
 class TestModel:
     def test_no_answer(self) -> None:

@@ -61,6 +61,15 @@ class TestCounting:
         guard.note("unusable", "x")
         assert guard.cause()
 
+    def test_one_incident_counts_once(self, tmp_path: Path) -> None:
+        """Cells in a row that the same incident ended are one; before and after others they count again."""
+        guard = OutageGuard(tmp_path, 4)
+        for incident in ("lost", "lost", "", "lost", "lost"):
+            guard.note("unusable", "x", incident)
+        assert guard.cause() is None
+        guard.note("unusable", "x")
+        assert guard.cause()
+
     def test_skipped_says_nothing(self, tmp_path: Path) -> None:
         """A skipped cell neither ends the row nor adds to it."""
         guard = OutageGuard(tmp_path, 2)
