@@ -166,7 +166,8 @@ class SweepReporter:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Remember that the sweep was cut short; pytest's own stops (``-x`` with workers) are none from outside."""
-        self.stopped_itself = isinstance(excinfo.value, pytest.Session.Interrupted)
+        # pytest and xdist each have a class of their own for it.
+        self.stopped_itself = isinstance(excinfo.value, KeyboardInterrupt) and excinfo.type is not KeyboardInterrupt
         if not self.stopped_itself:
             self.live.interrupt()
             end_soon(self.nodes)

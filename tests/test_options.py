@@ -73,6 +73,13 @@ class TestValues:
             read(**{field: value})
         assert str(caught.value) == message
 
+    def test_all_at_once(self) -> None:
+        """Every faulty option is told, those out of range with those that do not read."""
+        with pytest.raises(BadOption) as caught:
+            read(runs="0", min_pass="2", sandbox="docker", outage_limit="x")
+        told = [line.partition(":")[0] for line in str(caught.value).splitlines()]
+        assert sorted(told) == ["--wfbench-min-pass", "--wfbench-outage-limit", "--wfbench-runs", "--wfbench-sandbox"]
+
     @pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e999", "1_0", " 5", "\u0663", ".", "", "9" * 5000])
     def test_no_odd_numbers(self, value: str) -> None:
         """Only plain digits make a number."""

@@ -103,6 +103,22 @@ class TestEvidence:
         assert "no-work-produced" in (skipped.get("message") or "")
 
 
+class TestFailures:
+    def test_where_standard_error_is(self, suite: Suite) -> None:
+        """An unusable cell names the file with what its sessions wrote to standard error."""
+        result = suite.run("-k", "finish and baseline", agent="broken.sh")
+        [line] = [text for text in result.outlines if text.startswith("what its sessions wrote to standard error: ")]
+        assert (suite.path / line.partition(": ")[2]).read_text() == "== work\nit broke\n\n"
+
+    @pytest.mark.parametrize("workers", [(), ("-n", "2")])
+    def test_stop_at_the_first(self, suite: Suite, workers: tuple[str, ...]) -> None:
+        """With ``-x`` the exit status is the verdict's, with workers as without."""
+        result = suite.run("-x", "--wfbench-runs=3", *workers, agent="broken.sh")
+        assert result.ret == 1
+        assert suite.sweep()["exit_status"] == 1
+        result.stdout.fnmatch_lines(["BROKEN *"])
+
+
 class TestOutage:
     def test_stops_at_the_limit(self, suite: Suite) -> None:
         """After N consecutive unusable cells no new one starts: what is done is kept, the rest is named, exit 1."""

@@ -19,7 +19,7 @@ from pytest_wfbench.scoring.prove import PatchRefused, Proof, Prover
 from pytest_wfbench.sweep.context import bounds_of
 from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.scratch import scratch_directory
-from pytest_wfbench.sweep.snapshot import snapshot
+from pytest_wfbench.sweep.snapshot import require_machine, snapshot
 from pytest_wfbench.workspace.ground import Ground, survey
 from pytest_wfbench.workspace.startstate import SetupFailed, StartState, make_start
 from pytest_wfbench.workspace.template import Template
@@ -45,7 +45,9 @@ def proofs(tasks: Sequence[LoadedTask], *, repeat: int, sabotage: bool) -> Itera
 
     Raises:
         InvalidCases: when a repository cannot be had.
+        MachineUnfit: when no sandbox works on this machine.
     """
+    require_machine("bwrap")
     templates, problems = snapshot(tasks)
     templates, unfit = with_dependencies(tasks, templates, ())
     problems += unfit

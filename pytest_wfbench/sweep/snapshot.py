@@ -94,17 +94,17 @@ def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
         message, _, remedy = str(error).replace(str(repository), shown_path(repository)).rpartition(": ")
         return _Fault(message, capitalised(remedy))
     except TemplateUnproven as error:
-        _blame_machine(sandbox.name)
+        require_machine(sandbox.name)
         return _Fault(f"no clean snapshot of it can be made: {error}", "Report this with the repository's layout")
     except OSError as error:
         return _Fault(f"no snapshot of it can be made: {error}", _MAKE_ROOM)
     except ProgramFailed as error:
-        _blame_machine(sandbox.name)
+        require_machine(sandbox.name)
         return _Fault(f"its snapshot failed: {error}", "Run `wfbench doctor`")
 
 
-def _blame_machine(name: SandboxName) -> None:
-    """Say what the machine lacks, if it lacks something, rather than how it failed."""
+def require_machine(name: SandboxName) -> None:
+    """Say what the machine lacks, if it lacks something, rather than how that fails. Raises MachineUnfit."""
     if (failed := obstacle(name)) is not None:
         raise MachineUnfit(failed)
 

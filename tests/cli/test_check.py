@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_wfbench.cli import main
+from tests.hosts import bubblewrap_saying, bubblewrap_without, first_on_path
 
 TASK = """\
   - id: {name}
@@ -63,6 +64,34 @@ class TestCheck:
         assert err == "good: proven\nblind: NOT PROVEN\n"
         assert [out.count(word) for word in ("FAULT", "black-box")] == [1, 4]
         assert run(capsys, "cases/", "-k", "good")[0] == 0
+
+    def test_no_such_task(self, suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """A text that is in no task's id selects nothing: exit 5, with the ids there are; no file is blamed."""
+        cases(suite, good=GOOD, other=GOOD)
+        status, out, err = run(capsys, "cases/", "-k", "zzz")
+        assert (status, out) == (5, "")
+        assert err == "wfbench: -k zzz: no task's id contains that. With an oracle there are: good, other\n"
+
+    def test_unfit_machine(
+        self, suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where no sandbox works that is said in a line, and nothing of the case files is blamed."""
+        cases(suite, good=GOOD)
+        fake = bubblewrap_saying(suite / "bin", "0.11.0", "bwrap: No permissions to create new namespace")
+        monkeypatch.setenv("PATH", first_on_path(fake.parent)["PATH"])
+        status, _, err = run(capsys, "cases/")
+        assert status == 1
+        assert err.startswith("wfbench: the sandbox does not work here: namespaces: ")
+        assert "--wfbench-sandbox=host" in err
+
+    def test_without_overlays(
+        self, suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where no overlay can be mounted oracles are proven over copies."""
+        cases(suite, good=GOOD)
+        fake = bubblewrap_without(suite / "bin", "--overlay", "--tmp-overlay", "--ro-overlay")
+        monkeypatch.setenv("PATH", first_on_path(fake.parent)["PATH"])
+        assert run(capsys, "cases/")[0] == 0
 
     def test_json(self, suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """With --json other tools read the same, one entry a task and state."""

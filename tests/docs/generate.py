@@ -1,4 +1,4 @@
-"""Writes what documentation repeats of the code: the table of options and the tree of modules.
+"""Writes what documentation repeats of the code: options, the tree of modules, and what attacks are tried.
 
 Run it as ``python tests/docs/generate.py``; the tests beside it say when that is needed.
 """
@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_wfbench.options import SPECS, OptionSpec
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.docs.tried import tried_rows  # noqa: E402
+
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "pytest_wfbench"
 COLUMN = 24
@@ -69,6 +74,13 @@ def architecture_page() -> str:
     return between((DOCS / "architecture.md").read_text(), "tree", lines)
 
 
+def security_page() -> str:
+    """Return docs/security.md as it should be."""
+    rows = iter(["| tried | hostile scripts | tests | where |", "|---|---|---|---|", *tried_rows(), ""])
+    return between((DOCS / "security.md").read_text(), "tried", rows)
+
+
 if __name__ == "__main__":
     (DOCS / "options.md").write_text(options_page())
     (DOCS / "architecture.md").write_text(architecture_page())
+    (DOCS / "security.md").write_text(security_page())
