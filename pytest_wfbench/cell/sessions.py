@@ -21,6 +21,7 @@ from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Cancel, Comma
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
 from pytest_wfbench.workspace.overlay import Workspace
+from pytest_wfbench.workspace.skills import empty_user_skills
 
 KEY_SLACK = 60.0
 CAUSE_CLIP = 4000
@@ -139,10 +140,10 @@ class SessionRunner:
             mcp=services.commands,
         )
         start = self.agent.adapter.invocation(told)
-        files = tuple(Data(f"{HOME}/{name}", data) for name, data in start.files.items())
+        private = (*empty_user_skills(), *(Data(f"{HOME}/{name}", data) for name, data in start.files.items()))
         return Command(
             argv=start.argv,
-            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *services.mounts, *files),
+            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *services.mounts, *private),
             env=start.env,
             stdin=start.stdin,
             timeout=timeout,

@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_wfbench.digests import digest_value
-from pytest_wfbench.sandbox.spec import Mount, Sandbox
+from pytest_wfbench.sandbox.spec import HOME, Mount, Sandbox, Tmpfs
 from pytest_wfbench.workspace.overlay import SKILL_ROOTS, stacked
 from pytest_wfbench.workspace.program import run_inside
 from pytest_wfbench.workspace.startstate import StartState
 
 SKILL_FILE = "SKILL.md"
+USER_LEVEL = (
+    (".claude", ("skills",)),
+    (".agents", ("skills",)),
+    (".codex", ("skills",)),
+    (".config", ()),
+    (".config/opencode", ("skills", "skill")),
+)
+_PARENT_SIZE = 256 << 20
+
+
+def empty_user_skills() -> tuple[Mount, ...]:
+    """Return the mounts by which an agent finds no skills in its home, and can put none there.
+
+    What is mounted cannot be renamed, but its parent could: so each parent is a mount of its own, too.
+    """
+    return tuple(
+        mount
+        for parent, names in USER_LEVEL
+        for mount in (
+            Tmpfs(f"{HOME}/{parent}", _PARENT_SIZE),
+            *(Tmpfs(f"{HOME}/{parent}/{name}", 1 << 12, sealed=True) for name in names),
+        )
+    )
 
 
 def missing_skills(start: StartState, names: Sequence[str]) -> tuple[str, ...]:

@@ -160,6 +160,13 @@ except OSError: pass
 " >> loot.txt
 cat $f >> loot.txt; echo done > a.txt
 """,
+    "user-skills": """
+cd; for s in .claude/skills .agents/skills .codex/skills .config/opencode/skills .config/opencode/skill; do
+p=${s%/*}; test -d $s || (cd /workspace; loot "no $s"); ls -A $s | grep . && (cd /workspace; loot "full $s")
+mv $p moved 2>/dev/null; mv ${p%/*} moved 2>/dev/null; rm -rf $s 2>/dev/null; ln -sfn /tmp $s 2>/dev/null
+mkdir -p $s/work 2>/dev/null && (cd /workspace; loot "wrote $s"); done
+cd /workspace; loot tried
+""",
     "new-skills": f"mkdir -p .agents/skills/work; echo x > .agents/skills/work/SKILL.md; {DONE}",
     "new-opencode": f"mkdir -p .opencode/skills/work; echo x > .opencode/skills/work/SKILL.md; {DONE}",
     "linked-skills": f"mkdir -p d/skills/work; echo x > d/skills/work/SKILL.md; ln -s d .agents; {DONE}",
@@ -240,6 +247,10 @@ class TestSkills:
         """Skills can be neither written, moved, linked nor covered; trying is no fault."""
         assert done.loot("skills") == FILES["cases/tiny/.claude/skills/work/SKILL.md"].splitlines()
         assert done.rows()["skills"]["outcome"] == "pass"
+
+    def test_of_the_user(self, done: Raid) -> None:
+        """The directories of skills in an agent's home are empty, and stay so, whatever is done to their parents."""
+        assert done.loot("user-skills") == ["tried"]
 
     @pytest.mark.parametrize("script", ["new-skills", "new-opencode", "linked-skills"])
     def test_new_ones(self, done: Raid, script: str) -> None:
