@@ -138,3 +138,14 @@ class TestTogether:
         suite.put("conftest.py", SPY)
         assert suite.run("-n", "1", "-k", "finish").ret == 0
         assert WORKER in (suite.path / "started.txt").read_text()
+
+
+class TestLimits:
+    def test_bad_limit_in_the_ini(self, suite: Suite) -> None:
+        """A limit for all tasks that does not read ends pytest with status 4, naming its option."""
+        suite.put("pytest.ini", "[pytest]\nwfbench_limit_memory = lots\nwfbench_limit_inodes = 3\n")
+        result = suite.run()
+        assert result.ret == 4
+        for said in ("--wfbench-limit-memory: not a size, found 'lots'", "--wfbench-limit-inodes: must be at least 8"):
+            assert said in result.stderr.str()
+        assert not (suite.path / "results").exists()
