@@ -12,6 +12,7 @@ from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native
 from pytest_wfbench.agents.skill_files import prompt_with_tool
 from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.sandbox.spec import HOME, Tmpfs
 
 TARGET = "/opt/wfbench/claude"
 BINARY = Native(
@@ -30,6 +31,9 @@ QUIET = {
     "DISABLE_AUTOUPDATER": "1",
 }
 SETTINGS = ".wfbench/claude.json"
+# A skill of its user's own would stand before the repository's of the same name. The directory around the sealed one is
+# a mount too: so neither can be moved away.
+OWN_SKILLS = (Tmpfs(f"{HOME}/.claude", 256 << 20), Tmpfs(f"{HOME}/.claude/skills", 4096, 0o555, sealed=True))
 # A repository's own settings can set variables too: none of them is to lead the agent past the gateway.
 NO_OTHER_ROAD = {
     "HTTP_PROXY": "",
@@ -56,7 +60,7 @@ class ClaudeCodeAgent:
         Raises:
             AgentUnavailable: when there is none, or it does not say its version.
         """
-        return BINARY.find()
+        return BINARY.find(OWN_SKILLS)
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it headless, every model name pinned to the subject's, which is the only one the gateway allows."""

@@ -28,7 +28,7 @@ from pytest_wfbench.gateway.answers.chat import ChatForm
 from pytest_wfbench.gateway.answers.responses import ResponsesForm
 from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.conversation import read_conversation, tool_id
-from pytest_wfbench.sandbox.spec import Bind, Data
+from pytest_wfbench.sandbox.spec import Bind, Data, Tmpfs
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 
 NOBODY = 64999
@@ -272,7 +272,8 @@ class Runner:
         return Ran(status, stdout, stderr, seconds, agent.read(stdout, status), workspace, server)
 
     def _prepared(self, agent: Agent, invocation: Invocation, home: Path) -> tuple[list[str], dict[str, str]]:
-        moved = {mount.target: self._placed(mount) for mount in agent.find(self.model, self.place).mounts}
+        mounts = agent.find(self.model, self.place).mounts
+        moved = {mount.target: self._placed(mount) for mount in mounts if not isinstance(mount, Tmpfs)}
         for name, data in invocation.files.items():
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             (home / name).write_bytes(data)

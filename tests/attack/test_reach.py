@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import time
@@ -71,40 +70,142 @@ def live(open_session: OpenSession) -> Session:
     return open_session("live", models=(LIVE,))
 
 
-def ask(session: Session, path: str = CHAT, model: str = LIVE, **body: Any) -> tuple[int, bytes]:
+def ask(session: Session, path: str = CHAT, model: Any = LIVE, **body: Any) -> tuple[int, bytes]:
     status, _, answer = session.send("POST", path, {"model": model, **PLAIN[path], **body})
     return status, answer
 
 
 TARGETS = [
-    *(f"GET {path}" for path in (
-        "/", "/docs", "/redoc", "/openapi.json", "/ui", "/ui/", "/sso/key/generate", "/health", "/health/liveliness",
-        "/health/readiness", "/metrics", "/config/yaml", "/get/config/callbacks", "/key/info", "/key/list", "/model/info",
-        "/v1/model/info", "/v1/files", "/v1/files/f/content", "/v1/responses/resp_1", "/spend/logs", "/spend/keys",
-        "/global/spend", "/routes", "/v1/mcp/server", "/mcp", "/mcp/", "/debug/memory/summary", "/test", "/models",
-        "/v1/models/x", "/v1/models/../../docs", "/v1/models%3f", "/v1//models", "/wfbench/callback", "/robots.txt",
-    )),
-    *(f"POST {path}" for path in (
-        "/key/generate", "/key/update", "/model/new", "/model/delete", "/config/update", "/user/new", "/team/new",
-        "/chat/completions", "/completions", "/v1/completions", "/v1/embeddings", "/v1/images/generations", "/v1/rerank",
-        "/v1/audio/transcriptions", "/v1/files", "/v1/batches", "/v1/assistants", "/v1/threads", "/v1/moderations",
-        "/engines/m/chat/completions", "/openai/deployments/m/chat/completions", "/openai/v1/responses", "/anthropic/v1/messages",
-        "/vertex_ai/x", "/bedrock/x", "/utils/token_counter", "/utils/transform_request", "/cache/flushall", "/responses",
-        "/v1/responses/compact", "/v1/responses/input_tokens", "/v1/messages/batches", "/mcp/tools/call", "/v1/search",
-        "/v1/vector_stores", "/v1/realtime", "/rag/query", "/guardrails/apply_guardrail", "/prompts/test",
-        # The allowed paths, in other spellings.
-        "//v1/messages", "/v1//messages", "/v1/messages/", "/v1/messages/.", "/v1/./messages", "/x/../v1/messages",
-        "/v1/messages/../../key/generate", "/v1/messages/..;/../key/generate", "/v1/messages;x", "/v1/messages.",
-        "/V1/MESSAGES", "/v1/Messages", "/v1/%6dessages", "/v1/messages%2f", "/v1/%2e%2e/key/generate", "/v1/messages%00",
-        "/v1/messages%3fx", "/v1/messages%20", "/v1\\messages", "/v1/messages/count_tokens/", "/v1/messages/count_tokens/../x",
-        "/v1/chat/completions/../../../docs", "*", "v1/messages", "/%76%31/messages",
-    )),
-    *(f"{method} {path}" for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD", "PROPFIND")
-      for path in (MESSAGES, "/key/generate")),
-    "GET /v1/messages", "GET /v1/responses", "POST /v1/models", "POST /", "OPTIONS *", "CONNECT 127.0.0.1:22",
-    "CONNECT /v1/messages", "get /v1/models", "HEAD /v1/models", "HEAD /health",
-    "GET http://127.0.0.1/key/list", "POST http://127.0.0.1:1/key/generate", "GET http://proxy/docs",
-]  # fmt: skip
+    *(
+        f"GET {path}"
+        for path in (
+            "/",
+            "/docs",
+            "/redoc",
+            "/openapi.json",
+            "/ui",
+            "/ui/",
+            "/sso/key/generate",
+            "/health",
+            "/health/liveliness",
+            "/health/readiness",
+            "/metrics",
+            "/config/yaml",
+            "/get/config/callbacks",
+            "/key/info",
+            "/key/list",
+            "/model/info",
+            "/v1/model/info",
+            "/v1/files",
+            "/v1/files/f/content",
+            "/v1/responses/resp_1",
+            "/spend/logs",
+            "/spend/keys",
+            "/global/spend",
+            "/routes",
+            "/v1/mcp/server",
+            "/mcp",
+            "/mcp/",
+            "/debug/memory/summary",
+            "/test",
+            "/models",
+            "/v1/models/x",
+            "/v1/models/../../docs",
+            "/v1/models%3f",
+            "/v1//models",
+            "/wfbench/callback",
+            "/robots.txt",
+        )
+    ),
+    *(
+        f"POST {path}"
+        for path in (
+            "/key/generate",
+            "/key/update",
+            "/model/new",
+            "/model/delete",
+            "/config/update",
+            "/user/new",
+            "/team/new",
+            "/chat/completions",
+            "/completions",
+            "/v1/completions",
+            "/v1/embeddings",
+            "/v1/images/generations",
+            "/v1/rerank",
+            "/v1/audio/transcriptions",
+            "/v1/files",
+            "/v1/batches",
+            "/v1/assistants",
+            "/v1/threads",
+            "/v1/moderations",
+            "/engines/m/chat/completions",
+            "/openai/deployments/m/chat/completions",
+            "/openai/v1/responses",
+            "/anthropic/v1/messages",
+            "/vertex_ai/x",
+            "/bedrock/x",
+            "/utils/token_counter",
+            "/utils/transform_request",
+            "/cache/flushall",
+            "/responses",
+            "/v1/responses/compact",
+            "/v1/responses/input_tokens",
+            "/v1/messages/batches",
+            "/mcp/tools/call",
+            "/v1/search",
+            "/v1/vector_stores",
+            "/v1/realtime",
+            "/rag/query",
+            "/guardrails/apply_guardrail",
+            "/prompts/test",
+            # The allowed paths, in other spellings.
+            "//v1/messages",
+            "/v1//messages",
+            "/v1/messages/",
+            "/v1/messages/.",
+            "/v1/./messages",
+            "/x/../v1/messages",
+            "/v1/messages/../../key/generate",
+            "/v1/messages/..;/../key/generate",
+            "/v1/messages;x",
+            "/v1/messages.",
+            "/V1/MESSAGES",
+            "/v1/Messages",
+            "/v1/%6dessages",
+            "/v1/messages%2f",
+            "/v1/%2e%2e/key/generate",
+            "/v1/messages%00",
+            "/v1/messages%3fx",
+            "/v1/messages%20",
+            "/v1\\messages",
+            "/v1/messages/count_tokens/",
+            "/v1/messages/count_tokens/../x",
+            "/v1/chat/completions/../../../docs",
+            "*",
+            "v1/messages",
+            "/%76%31/messages",
+        )
+    ),
+    *(
+        f"{method} {path}"
+        for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD", "PROPFIND")
+        for path in (MESSAGES, "/key/generate")
+    ),
+    "GET /v1/messages",
+    "GET /v1/responses",
+    "POST /v1/models",
+    "POST /",
+    "OPTIONS *",
+    "CONNECT 127.0.0.1:22",
+    "CONNECT /v1/messages",
+    "get /v1/models",
+    "HEAD /v1/models",
+    "HEAD /health",
+    "GET http://127.0.0.1/key/list",
+    "POST http://127.0.0.1:1/key/generate",
+    "GET http://proxy/docs",
+]
 
 
 class TestPaths:
@@ -126,8 +227,13 @@ class TestPaths:
     def test_no_upgrade(self, live: Session, method: str, path: str) -> None:
         """A connection never becomes a websocket, or HTTP/2."""
         for kind in ("websocket",) if path != CHAT else ("websocket", "h2c"):
-            more = ("connection: Upgrade, HTTP2-Settings", f"upgrade: {kind}", "http2-settings: AAMAAABk",
-                    "sec-websocket-key: dGhlIHNhbXBsZQ==", "sec-websocket-version: 13")  # fmt: skip
+            more = (
+                "connection: Upgrade, HTTP2-Settings",
+                f"upgrade: {kind}",
+                "http2-settings: AAMAAABk",
+                "sec-websocket-key: dGhlIHNhbXBsZQ==",
+                "sec-websocket-version: 13",
+            )
             got = exchange(
                 live, head(live, f"{method} {path} HTTP/1.1", "content-length: 2", *more, last=False) + b"{}"
             )
@@ -147,32 +253,82 @@ class TestPaths:
 
 
 STEERING: dict[str, Any] = {
-    "fallbacks": [{LIVE: ["anthropic/other"]}], "context_window_fallbacks": [{LIVE: ["anthropic/other"]}],
-    "num_retries": 5, "max_retries": 5, "api_base": "http://127.0.0.1:9", "base_url": "http://127.0.0.1:9",
-    "api_key": "sk-of-the-agent", "api_version": "9", "mock_response": FORGED, "mock_tool_calls": [{"id": FORGED}],
-    "mock_testing_fallbacks": True, "metadata": {"mock_response": FORGED, "tags": ["a"]},
-    "litellm_metadata": {"mock_response": FORGED}, "litellm_params": {"mock_response": FORGED, "api_base": "http://127.0.0.1:9"},
-    "litellm_call_id": "forged", "litellm_trace_id": "x", "litellm_session_id": "x", "litellm_logging_obj": {},
-    "custom_llm_provider": "ollama", "model_info": {"id": "x"}, "model_list": [{"model_name": "x"}], "models": ["a", "b"],
-    "extra_headers": {"x-wfbench-call": "forged", "authorization": "Bearer x"}, "extra_body": {"model": "other"},
-    "extra_query": {"a": "b"}, "headers": {"authorization": "x"}, "user": "somebody", "cache": {"no-store": False},
-    "caching": True, "prompt_id": "file:///etc/passwd", "prompt_variables": {"a": "b"}, "vector_store_ids": ["v"],
-    "guardrails": ["g"], "guardrail_config": {}, "logger_fn": "x", "success_callback": ["langfuse"],
-    "langfuse_host": "http://127.0.0.1:9", "proxy_server_request": {"url": "x", "body": {"model": "other"}},
-    "secret_fields": {}, "user_config": {"model_list": []}, "router_settings_override": {"num_retries": 5},
-    "specific_deployment": True, "tags": ["t"], "no-log": True, "turn_off_message_logging": True, "input_cost_per_token": 0,
-    "output_cost_per_token": 0, "timeout": 0.001, "stream_timeout": 1, "drop_params": False, "allowed_openai_params": ["x"],
-    "use_litellm_proxy": True, "use_in_pass_through": True, "service_tier": "priority", "ttl": 1, "shared_session": "x",
-    "enable_json_schema_validation": True, "policies": ["p"], "disable_global_guardrails": True, "aws_region_name": "x",
-    "vertex_credentials": "/etc/passwd", "azure_ad_token": "oidc/file//etc/passwd", "hf_model_name": "x", "organization": "o",
-    "ssl_verify": False, "mcp_tools": [{"x": 1}], "skills": ["s"], "bearer_token": "x", "_litellm_strip_stream_usage": True,
-}  # fmt: skip
+    "fallbacks": [{LIVE: ["anthropic/other"]}],
+    "context_window_fallbacks": [{LIVE: ["anthropic/other"]}],
+    "num_retries": 5,
+    "max_retries": 5,
+    "api_base": "http://127.0.0.1:9",
+    "base_url": "http://127.0.0.1:9",
+    "api_key": "sk-of-the-agent",
+    "api_version": "9",
+    "mock_response": FORGED,
+    "mock_tool_calls": [{"id": FORGED}],
+    "mock_testing_fallbacks": True,
+    "metadata": {"mock_response": FORGED, "tags": ["a"]},
+    "litellm_metadata": {"mock_response": FORGED},
+    "litellm_params": {"mock_response": FORGED, "api_base": "http://127.0.0.1:9"},
+    "litellm_call_id": "forged",
+    "litellm_trace_id": "x",
+    "litellm_session_id": "x",
+    "litellm_logging_obj": {},
+    "custom_llm_provider": "ollama",
+    "model_info": {"id": "x"},
+    "model_list": [{"model_name": "x"}],
+    "models": ["a", "b"],
+    "extra_headers": {"x-wfbench-call": "forged", "authorization": "Bearer x"},
+    "extra_body": {"model": "other"},
+    "extra_query": {"a": "b"},
+    "headers": {"authorization": "x"},
+    "user": "somebody",
+    "cache": {"no-store": False},
+    "caching": True,
+    "prompt_id": "file:///etc/passwd",
+    "prompt_variables": {"a": "b"},
+    "vector_store_ids": ["v"],
+    "guardrails": ["g"],
+    "guardrail_config": {},
+    "logger_fn": "x",
+    "success_callback": ["langfuse"],
+    "langfuse_host": "http://127.0.0.1:9",
+    "proxy_server_request": {"url": "x", "body": {"model": "other"}},
+    "secret_fields": {},
+    "user_config": {"model_list": []},
+    "router_settings_override": {"num_retries": 5},
+    "specific_deployment": True,
+    "tags": ["t"],
+    "no-log": True,
+    "turn_off_message_logging": True,
+    "input_cost_per_token": 0,
+    "output_cost_per_token": 0,
+    "timeout": 0.001,
+    "stream_timeout": 1,
+    "drop_params": False,
+    "allowed_openai_params": ["x"],
+    "use_litellm_proxy": True,
+    "use_in_pass_through": True,
+    "service_tier": "priority",
+    "ttl": 1,
+    "shared_session": "x",
+    "enable_json_schema_validation": True,
+    "policies": ["p"],
+    "disable_global_guardrails": True,
+    "aws_region_name": "x",
+    "vertex_credentials": "/etc/passwd",
+    "azure_ad_token": "oidc/file//etc/passwd",
+    "hf_model_name": "x",
+    "organization": "o",
+    "ssl_verify": False,
+    "mcp_tools": [{"x": 1}],
+    "skills": ["s"],
+    "bearer_token": "x",
+    "_litellm_strip_stream_usage": True,
+}
 
 
 class TestBodies:
     @pytest.mark.parametrize("path", [MESSAGES, CHAT])
     def test_keys_that_steer_the_proxy(self, live: Session, provider: Provider, path: str) -> None:
-        """No key steers LiteLLM: one answer of one attempt, of the model and place asked for, and each key is counted."""
+        """No key steers LiteLLM: one answer, of the model and place asked for; each key is counted."""
         before = len(provider.seen)
         status, answer = ask(live, path, **STEERING)
         used = live.close()
@@ -192,15 +348,23 @@ class TestBodies:
         inside = {key: STEERING[key]}
         tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, **inside}, **inside}
         _, answer = ask(
-            live, messages=[USER | inside], tools=[tool], stop=None, **{"response_format": {"type": "text", **inside}}
+            live, messages=[USER | inside], tools=[tool], stop=None, response_format={"type": "text", **inside}
         )
         assert FORGED not in answer.decode()
         for seen in provider.seen[before:]:
             assert (seen.path, seen.body["model"], authorization(seen)) == (CHAT, "gpt-live", f"Bearer {UPSTREAM_KEY}")
         assert len(live.close().events) == 1
 
-    @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=B",
-                                      "application/x-protobuf", "text/plain", "application/json; charset=utf-16"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=B",
+            "application/x-protobuf",
+            "text/plain",
+            "application/json; charset=utf-16",
+        ],
+    )
     @pytest.mark.parametrize("path", [MESSAGES, RESPONSES, CHAT])
     def test_a_body_by_another_name(self, open_session: OpenSession, kind: str, path: str) -> None:
         """A body that its header calls a form is read as the JSON it is: no text in it turns into keys of the proxy."""
@@ -217,16 +381,29 @@ class TestBodies:
     @pytest.mark.parametrize(
         "body",
         [
-            b"", b"null", b"[]", b'"x"', b"{", b"{}{}", b"\xff\xfe\x00", b'{"model": "\xff"}', b"\x1f\x8b\x08",
-            b'{"model": NaN}', b'{"model": "M", "messages": [], "temperature": NaN}',
-            b'{"model": "M", "messages": [], "temperature": -Infinity}', b'{"model": "M", "max_tokens": ' + b"9" * 6000 + b"}",
-            b"[" * 100_000, b'{"a":' * 100_000, b'{"model": "M", "messages": ' + b"[" * 600 + b"]" * 600 + b"}",
+            b"",
+            b"null",
+            b"[]",
+            b'"x"',
+            b"{",
+            b"{}{}",
+            b"\xff\xfe\x00",
+            b'{"model": "\xff"}',
+            b"\x1f\x8b\x08",
+            b'{"model": NaN}',
+            b'{"model": "M", "messages": [], "temperature": NaN}',
+            b'{"model": "M", "messages": [], "temperature": -Infinity}',
+            b'{"model": "M", "max_tokens": ' + b"9" * 6000 + b"}",
+            b"[" * 100_000,
+            b'{"a":' * 100_000,
+            b'{"model": "M", "messages": ' + b"[" * 600 + b"]" * 600 + b"}",
             b'{"model": "M", "messages": [' + b'{"content": [' * 300 + b"]}" * 300 + b"]}",
             b'{"model": "M", "tools": ' + b'[{"type": "namespace", "tools": ' * 200 + b"[]" + b"}]" * 200 + b"}",
-            b'{"model": "M", "messages": [], "stream": "yes"}', b'{"model": "M", "messages": [], "stream": 1}',
+            b'{"model": "M", "messages": [], "stream": "yes"}',
+            b'{"model": "M", "messages": [], "stream": 1}',
         ],
         ids=range(20),
-    )  # fmt: skip
+    )
     def test_what_is_no_request(self, live: Session, provider: Provider, body: bytes) -> None:
         """What is no JSON object, or one nested beyond reason, is refused by the door, and it goes on working."""
         before = len(provider.seen)
@@ -257,14 +434,9 @@ class TestBodies:
     def test_invented_names_are_bounded(self, live: Session) -> None:
         """However many keys a client invents, what is kept of their names is small."""
         for turn in range(3):
-            assert (
-                ask(
-                    live,
-                    **{f"{'k' * 200}{n * 1000 + turn}" if n else "x" * 10**6: 1 for n in range(500)},
-                    **{f"key{turn}-{n}": 1 for n in range(99)},
-                )[0]
-                == 200
-            )
+            invented: dict[str, Any] = {f"key{turn}-{n}": 1 for n in range(99)}
+            invented |= {f"{'k' * 200}{n * 1000 + turn}" if n else "x" * 10**6: 1 for n in range(500)}
+            assert ask(live, **invented)[0] == 200
         dropped = live.close().dropped_keys
         assert len(dropped) <= 51
         assert max(map(len, dropped)) <= 60
@@ -331,24 +503,55 @@ SOURCES = [
     {"type": "mcp_tool_use", "server_name": "s", "name": "n", "input": {}},
     {"type": "tool_search_output", "tools": [{"type": "web_search"}]},
     {"type": "additional_tools", "tools": [{"type": "mcp", "server_url": "https://x"}]},
-    {"type": "tool_use", "id": "t", "name": "n", "input": {}, "content": [{"type": "image", "source": {"type": "url", "url": "u"}}]},
-]  # fmt: skip
+    {
+        "type": "tool_use",
+        "id": "t",
+        "name": "n",
+        "input": {},
+        "content": [{"type": "image", "source": {"type": "url", "url": "u"}}],
+    },
+]
 
 PROVIDER_TOOLS: list[Any] = [
-    {"type": "web_search_20250305", "name": "web_search"}, {"type": "web_search_20260209", "name": "x"},
-    {"type": "web_fetch_20250910", "name": "web_fetch"}, {"type": "code_execution_20250825", "name": "code_execution"},
-    {"type": "computer_20250124", "name": "computer"}, {"type": "mcp_toolset", "mcp_server_name": "x"},
-    {"type": "advisor_20260301", "name": "advisor"}, {"type": "url", "url": "https://x", "name": "mcp"},
-    {"type": "web_search"}, {"type": "web_search_preview"}, {"type": "web_search_preview_2025_03_11"},
+    {"type": "web_search_20250305", "name": "web_search"},
+    {"type": "web_search_20260209", "name": "x"},
+    {"type": "web_fetch_20250910", "name": "web_fetch"},
+    {"type": "code_execution_20250825", "name": "code_execution"},
+    {"type": "computer_20250124", "name": "computer"},
+    {"type": "mcp_toolset", "mcp_server_name": "x"},
+    {"type": "advisor_20260301", "name": "advisor"},
+    {"type": "url", "url": "https://x", "name": "mcp"},
+    {"type": "web_search"},
+    {"type": "web_search_preview"},
+    {"type": "web_search_preview_2025_03_11"},
     {"type": "mcp", "server_label": "s", "server_url": "litellm_proxy/mcp/x", "require_approval": "never"},
-    {"type": "mcp", "server_label": "s", "connector_id": "connector_gmail"}, {"type": "file_search", "vector_store_ids": ["v"]},
-    {"type": "code_interpreter", "container": {"type": "auto"}}, {"type": "image_generation"}, {"type": "computer_use_preview"},
-    {"type": "shell", "environment": {"type": "container_auto"}}, {"googleSearch": {}}, {"google_maps": {}}, "web_search",
-    {"type": ""}, {"type": None}, {"type": 0}, {"type": ["function"]}, {"type": {"a": 1}}, [{"type": "web_search"}],
-    {"type": "Function"}, {"type": "WEB_SEARCH"}, {"type": "web_search\n"}, {"type": "function\n"}, {"name": "web_search"},
-    {"type": "namespace", "name": "n", "tools": [{"type": "namespace", "name": "m", "tools": [{"type": "web_search"}]}]},
+    {"type": "mcp", "server_label": "s", "connector_id": "connector_gmail"},
+    {"type": "file_search", "vector_store_ids": ["v"]},
+    {"type": "code_interpreter", "container": {"type": "auto"}},
+    {"type": "image_generation"},
+    {"type": "computer_use_preview"},
+    {"type": "shell", "environment": {"type": "container_auto"}},
+    {"googleSearch": {}},
+    {"google_maps": {}},
+    "web_search",
+    {"type": ""},
+    {"type": None},
+    {"type": 0},
+    {"type": ["function"]},
+    {"type": {"a": 1}},
+    [{"type": "web_search"}],
+    {"type": "Function"},
+    {"type": "WEB_SEARCH"},
+    {"type": "web_search\n"},
+    {"type": "function\n"},
+    {"name": "web_search"},
+    {
+        "type": "namespace",
+        "name": "n",
+        "tools": [{"type": "namespace", "name": "m", "tools": [{"type": "web_search"}]}],
+    },
     {"type": "namespace", "name": "n", "tools": {"type": "web_search"}},
-]  # fmt: skip
+]
 
 
 def refused(session: Session, provider: Provider, path: str, body: dict[str, Any]) -> None:
@@ -379,10 +582,14 @@ class TestProvidersSide:
 
     @pytest.mark.parametrize(
         "tool",
-        [{"type": "custom", "name": "web_search"}, {"type": "function", "name": "web_search"},
-         {"type": "bash_20250124", "name": "web_search"}, {"type": "memory", "name": "web_search_20250305"}],
+        [
+            {"type": "custom", "name": "web_search"},
+            {"type": "function", "name": "web_search"},
+            {"type": "bash_20250124", "name": "web_search"},
+            {"type": "memory", "name": "web_search_20250305"},
+        ],
         ids=range(4),
-    )  # fmt: skip
+    )
     def test_a_tool_that_litellm_takes_for_the_providers(self, live: Session, provider: Provider, tool: Any) -> None:
         """A harmless type does not help a tool that LiteLLM knows by its name and turns into the provider's search."""
         refused(live, provider, MESSAGES, {"tools": [tool]})
@@ -390,12 +597,21 @@ class TestProvidersSide:
     @pytest.mark.parametrize("path", [MESSAGES, RESPONSES, CHAT])
     @pytest.mark.parametrize(
         "keys",
-        [{"mcp_servers": [{"type": "url", "url": "https://x", "name": "x"}]}, {"container": "c"}, {"container": {"skills": []}},
-         {"web_search_options": {}}, {"web_search_options": {"search_context_size": "low"}}, {"previous_response_id": "r"},
-         {"conversation": "c"}, {"prompt": {"id": "p"}}, {"tool_choice": {"type": "web_search_preview"}},
-         {"tool_choice": {"type": "mcp", "server_label": "x"}}, {"tool_choice": {"type": "file_search"}}],
+        [
+            {"mcp_servers": [{"type": "url", "url": "https://x", "name": "x"}]},
+            {"container": "c"},
+            {"container": {"skills": []}},
+            {"web_search_options": {}},
+            {"web_search_options": {"search_context_size": "low"}},
+            {"previous_response_id": "r"},
+            {"conversation": "c"},
+            {"prompt": {"id": "p"}},
+            {"tool_choice": {"type": "web_search_preview"}},
+            {"tool_choice": {"type": "mcp", "server_label": "x"}},
+            {"tool_choice": {"type": "file_search"}},
+        ],
         ids=range(11),
-    )  # fmt: skip
+    )
     def test_body_keys(self, live: Session, provider: Provider, path: str, keys: dict[str, Any]) -> None:
         """Keys of a body that make the provider act are refused on every route."""
         refused(live, provider, path, keys)
@@ -423,8 +639,11 @@ class TestProvidersSide:
         assert ask(live, MESSAGES, **body)[0] == 200
         calls = [{"id": "t", "type": "function", "function": {"name": "f", "arguments": json.dumps(look)}}]
         image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
-        said = [{"role": "user", "content": [image, {"type": "text", "text": AWAY}]}, {"role": "assistant", "tool_calls": calls},
-                {"role": "tool", "tool_call_id": "t", "content": AWAY}]  # fmt: skip
+        said = [
+            {"role": "user", "content": [image, {"type": "text", "text": AWAY}]},
+            {"role": "assistant", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "t", "content": AWAY},
+        ]
         assert (
             ask(
                 live, CHAT, messages=said, tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}]
@@ -452,10 +671,32 @@ class TestModels:
         """No alias, prefix, wildcard, case or list is the subject's model, on any route."""
         before = len(provider.seen)
         names: list[Any] = [
-            "gpt-live", "openai/openai/gpt-live", "openai/gpt-Live", "OPENAI/gpt-live", "openai/*", "*", "", " " + LIVE, LIVE + " ",
-            LIVE + "\n", LIVE + "\0", "anthropic/gpt-live", "wfbench/self-test", MODEL, "openai/gpt-live-mini", "openai/responses/gpt-live",
-            "openai/chat/gpt-live", [LIVE], {"a": LIVE}, None, 0, True, f"{LIVE},openai/gpt-4o", "litellm_proxy/gpt-live", "openai/../x",
-        ]  # fmt: skip
+            "gpt-live",
+            "openai/openai/gpt-live",
+            "openai/gpt-Live",
+            "OPENAI/gpt-live",
+            "openai/*",
+            "*",
+            "",
+            " " + LIVE,
+            LIVE + " ",
+            LIVE + "\n",
+            LIVE + "\0",
+            "anthropic/gpt-live",
+            "wfbench/self-test",
+            MODEL,
+            "openai/gpt-live-mini",
+            "openai/responses/gpt-live",
+            "openai/chat/gpt-live",
+            [LIVE],
+            {"a": LIVE},
+            None,
+            0,
+            True,
+            f"{LIVE},openai/gpt-4o",
+            "litellm_proxy/gpt-live",
+            "openai/../x",
+        ]
         for name in names:
             status, answer = ask(live, path, model=name)
             assert status == 403, (name, answer)
@@ -474,14 +715,31 @@ class TestKeys:
         dead = open_session("live", models=(LIVE,), cell="a", session="work")
         dead.close()
         key = mine.door.key
-        wrong = [later.door.key, other.door.key, twin.door.key, dead.door.key, key[:-1], key + "0", key.upper(), f"x{key}",
-                 key.replace("sk-wf-", "sk-wf-f"), "", "Bearer", "é", UPSTREAM_KEY, "sk-1234", f"{key},{key}", "null"]  # fmt: skip
+        wrong = [
+            later.door.key,
+            other.door.key,
+            twin.door.key,
+            dead.door.key,
+            key[:-1],
+            key + "0",
+            key.upper(),
+            f"x{key}",
+            key.replace("sk-wf-", "sk-wf-f"),
+            "",
+            "Bearer",
+            "é",
+            UPSTREAM_KEY,
+            "sk-1234",
+            f"{key},{key}",
+            "null",
+        ]
         for one in wrong:
             for name in ("authorization", "x-api-key", "api-key", "x-litellm-api-key", "cookie", "proxy-authorization"):
                 value = f"Bearer {one}" if name == "authorization" else one
                 body = json.dumps({"model": LIVE, **PLAIN[CHAT]}).encode()
-                sent = f"POST {CHAT}?key={key} HTTP/1.1\r\nhost: x\r\n{name}: {value}\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n"
-                assert statuses(exchange(mine, sent.encode() + body))[0] in (400, 403), (one, name)
+                length = f"content-length: {len(body)}"
+                sent = head(mine, f"POST {CHAT}?key={key} HTTP/1.1", f"{name}: {value}", length, key=False) + body
+                assert statuses(exchange(mine, sent))[0] in (400, 403), (one, name)
         assert len(provider.seen) == before
         assert mine.close().events == ()
 
@@ -511,16 +769,41 @@ class TestHeaders:
         ask(live)
         stolen = live.gateway.totals(live.door).events
         headers = {
-            "x-litellm-timeout": "0.001", "x-litellm-num-retries": "5", "x-litellm-tags": "a", "x-litellm-call-id": "forged",
-            "x-litellm-api-base": "http://127.0.0.1:9", "x-litellm-mock-response": FORGED, "x-litellm-spend-logs-metadata": "{}",
-            "x-litellm-enable-message-redaction": "true", "litellm-disable-message-redaction": "true", "llm_provider-x": "1",
-            "x-wfbench-call": "forged", "x-wfbench-tap": "1", "x-api-key": live.door.key, "authorization": "Bearer of-another",
-            "x-forwarded-for": "127.0.0.1", "x-forwarded-host": "evil", "forwarded": "for=127.0.0.1", "x-http-method-override": "GET",
-            "x-original-url": "/key/generate", "x-rewrite-url": "/key/generate", "cookie": "token=x", "openai-organization": "o",
-            "x-stainless-helper-method": "stream", "anthropic-dangerous-direct-browser-access": "true", "accept-encoding": "gzip",
-            "content-encoding": "identity", "expect": "", "te": "trailers", "x-mcp-servers": "all", "x-pass-anything": "1",
-            "langfuse_public_key": "x", "langfuse_host": "http://127.0.0.1:9", "traceparent": "00-1-1-01", "x-secret-of-client": "s",
-        }  # fmt: skip
+            "x-litellm-timeout": "0.001",
+            "x-litellm-num-retries": "5",
+            "x-litellm-tags": "a",
+            "x-litellm-call-id": "forged",
+            "x-litellm-api-base": "http://127.0.0.1:9",
+            "x-litellm-mock-response": FORGED,
+            "x-litellm-spend-logs-metadata": "{}",
+            "x-litellm-enable-message-redaction": "true",
+            "litellm-disable-message-redaction": "true",
+            "llm_provider-x": "1",
+            "x-wfbench-call": "forged",
+            "x-wfbench-tap": "1",
+            "x-api-key": live.door.key,
+            "authorization": "Bearer of-another",
+            "x-forwarded-for": "127.0.0.1",
+            "x-forwarded-host": "evil",
+            "forwarded": "for=127.0.0.1",
+            "x-http-method-override": "GET",
+            "x-original-url": "/key/generate",
+            "x-rewrite-url": "/key/generate",
+            "cookie": "token=x",
+            "openai-organization": "o",
+            "x-stainless-helper-method": "stream",
+            "anthropic-dangerous-direct-browser-access": "true",
+            "accept-encoding": "gzip",
+            "content-encoding": "identity",
+            "expect": "",
+            "te": "trailers",
+            "x-mcp-servers": "all",
+            "x-pass-anything": "1",
+            "langfuse_public_key": "x",
+            "langfuse_host": "http://127.0.0.1:9",
+            "traceparent": "00-1-1-01",
+            "x-secret-of-client": "s",
+        }
         status, _, answer = live.send("POST", CHAT, {"model": LIVE, **PLAIN[CHAT]}, headers=headers)
         used = live.close()
         assert (status, stolen, len(used.events), len(provider.seen) - first) == (200, 1, 2, 2), answer
@@ -534,16 +817,26 @@ class TestHeaders:
     @pytest.mark.parametrize(
         "framing",
         [
-            ("content-length: {n}", "transfer-encoding: chunked"), ("transfer-encoding: chunked", "content-length: {n}"),
-            ("content-length: {n}", "content-length: 3"), ("content-length: {n}", "content-length: {n}"),
-            ("content-length: +{n}",), ("content-length: -1",), ("content-length: 0x10",), ("content-length: {n}, {n}",),
-            ("transfer-encoding: chunked, identity",), ("transfer-encoding: xchunked", "content-length: {n}"),
-            ("transfer-encoding : chunked", "content-length: {n}"), ("transfer-encoding: chunked", "transfer-encoding: identity"),
-            ("content-length: {n}", "x: a\nauthorization: Bearer evil"), ("content-length: {n}", "x: a\rb"),
-            ("content-length: {n}", " folded: x"), ("content-length: {n}", "x\0y: z"), ("content-length : {n}",),
+            ("content-length: {n}", "transfer-encoding: chunked"),
+            ("transfer-encoding: chunked", "content-length: {n}"),
+            ("content-length: {n}", "content-length: 3"),
+            ("content-length: {n}", "content-length: {n}"),
+            ("content-length: +{n}",),
+            ("content-length: -1",),
+            ("content-length: 0x10",),
+            ("content-length: {n}, {n}",),
+            ("transfer-encoding: chunked, identity",),
+            ("transfer-encoding: xchunked", "content-length: {n}"),
+            ("transfer-encoding : chunked", "content-length: {n}"),
+            ("transfer-encoding: chunked", "transfer-encoding: identity"),
+            ("content-length: {n}", "x: a\nauthorization: Bearer evil"),
+            ("content-length: {n}", "x: a\rb"),
+            ("content-length: {n}", " folded: x"),
+            ("content-length: {n}", "x\0y: z"),
+            ("content-length : {n}",),
         ],
         ids=range(17),
-    )  # fmt: skip
+    )
     def test_no_request_inside_a_request(
         self, live: Session, provider: Provider, framing: tuple[str, ...], body: bool
     ) -> None:
@@ -585,7 +878,7 @@ class TestMeter:
             {"role": "tool", "tool_call_id": "t", "content": text},
         ]
         for stream in (True, False):
-            assert ask(live, messages=said, stream=stream, **lie)[0] == 200
+            assert ask(live, messages=said, stream=stream, usage=lie["usage"])[0] == 200
         used = live.close()
         assert (cell_usage(used.events).usage.total_input, cell_usage(used.events).usage.output) == (30, 12)
 
@@ -649,7 +942,7 @@ class TestProxy:
                 entry.partition("=")[0] for entry in (process / "environ").read_bytes().decode().split("\0") if entry
             }
             place = (process / "cwd").resolve()
-            files = [os.readlink(path) for path in (process / "fd").iterdir()]
+            files = [str(path.readlink()) for path in (process / "fd").iterdir()]
         except PermissionError:
             pytest.skip("only root can look into a process that closed itself")
         assert names <= {
@@ -686,10 +979,14 @@ class TestProxy:
     def test_its_errors_tell_nothing(self, live: Session, path: str) -> None:
         """An error that LiteLLM words holds no key of ours and no path of the host."""
         odd: list[dict[str, Any]] = [
-            {"messages": "no list", "input": 5}, {"messages": [{"role": 5}], "input": [{"role": 5}]}, {"tools": [{"name": "f", "input_schema": 5}]},
-            {"temperature": {"a": 1}}, {"messages": [[]], "input": [[]]}, {"max_tokens": "x", "max_output_tokens": "x"},
+            {"messages": "no list", "input": 5},
+            {"messages": [{"role": 5}], "input": [{"role": 5}]},
+            {"tools": [{"name": "f", "input_schema": 5}]},
+            {"temperature": {"a": 1}},
+            {"messages": [[]], "input": [[]]},
+            {"max_tokens": "x", "max_output_tokens": "x"},
             {"messages": [{"role": "user", "content": "fail"}], "input": "fail"},
-        ]  # fmt: skip
+        ]
         for body in odd:
             _, answer = ask(live, path, **body)
             text = answer.decode()
