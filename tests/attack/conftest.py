@@ -10,9 +10,9 @@ import pytest
 from filelock import FileLock
 
 from tests.attack.raid import Raid, Raiders
-from tests.gateway.conftest import gateway, open_session, provider, usage_path
+from tests.gateway.conftest import gateway, open_session, provider, rogue, usage_path
 
-__all__ = ["gateway", "open_session", "provider", "raid", "usage_path"]
+__all__ = ["gateway", "open_session", "provider", "raid", "rogue", "usage_path"]
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 SECRET = re.compile(r"sk-ant-attack-[0-9a-z]+|ORACLE-OF-THE-ATTACK")
-PATHS = ("/", "/docs", "/openapi.json", "/key/generate", "/model/new", "/health", "/metrics", "/v1/files", "/spend/logs",
+PATHS = ("/", "/docs",
+         "/openapi.json", "/key/generate", "/model/new", "/health", "/metrics", "/v1/files", "/spend/logs",
          "/v1/messages/..;/../key/list", "//v1/models", "/v1/%6dodels", "/mcp", "/v1/realtime")  # fmt: skip
 USER = {"role": "user", "content": "stolen"}
 
