@@ -112,6 +112,7 @@ class TestCache:
         assert (row["outcome"], row["kind"]) == ("unusable", "infra-error"), row
         assert "No space left on device" in row["reason"]
         assert row["timings"]["session"] > 0
+        assert row["timings"]["verify"] is None
         sweep = suite.sweep()
         assert [entry["kind"] for entry in sweep["skipped"] if entry["task"] == "finish"] == ["outage-stop"] * 2
         assert "Free some space there" in sweep["stop"]["cause"]

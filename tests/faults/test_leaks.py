@@ -7,10 +7,8 @@ import os
 import re
 from pathlib import Path
 
-import psutil
 import pytest
 
-from pytest_wfbench.sandbox.identity import UNPRIVILEGED
 from tests.suite import Suite
 
 pytestmark = pytest.mark.slow
@@ -60,15 +58,22 @@ def cgroups() -> set[str]:
     return {str(path) for path in top.rglob("*wfb*")} if top.is_dir() else set()
 
 
-def strangers(before: set[int]) -> list[psutil.Process]:
-    """Processes that began since then and belong to a sandbox's user, or to a harness that is gone."""
-    return [
-        process for process in psutil.process_iter(["pid", "uids", "ppid", "cwd"])
-        if process.info["pid"] not in before
-        and process.info["uids"] is not None
-        and process.info["uids"].real == (UNPRIVILEGED if os.geteuid() == 0 else os.geteuid())
-        and process.info["ppid"] == 1
-    ]  # fmt: skip
+def strangers(mark: str) -> list[str]:
+    """Other processes that stand in a directory, name it, or have mounts of it, as everything of a sandbox has."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        if int(place.name) != os.getpid():
+            seen = [_read(place / "cmdline"), _read(place / "mountinfo")]
+            if any(mark in text for text in seen):
+                found.append(f"{place.name}: {seen[0]}")
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 class TestMany:
@@ -76,14 +81,14 @@ class TestMany:
         """Many cells leave no process, mount, socket, control group, temporary file or scratch of the sweep."""
         temporary = tmp_path_factory.mktemp("temporary")
         cache = suite.path / "cache"
-        pids, mounts, sockets = set(psutil.pids()), harness_mounts(), abstract_sockets()
+        mounts, sockets = harness_mounts(), abstract_sockets()
         groups = cgroups()
         environment = {"TMPDIR": str(temporary), "WFBENCH_CACHE_DIR": str(cache)}
         suite.put("conftest.py", PROBE)
         result = suite.run("-k", "finish", f"--wfbench-runs={CELLS}", **environment)
         assert result.ret == 0
         assert len(suite.rows()) == CELLS
-        assert strangers(pids) == []
+        assert strangers(str(suite.path)) == []
         assert harness_mounts() <= mounts
         assert abstract_sockets() <= sockets
         assert cgroups() <= groups
