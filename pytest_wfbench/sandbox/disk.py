@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,6 +134,20 @@ def _everything(places: Sequence[Place]) -> Generator[os.stat_result, None, None
                     yield status
 
 
+@dataclass(frozen=True)
+class _Open:
+    """The descriptor of a directory, and the mode it gets back when that is closed, if any."""
+
+    descriptor: int
+    mode: int | None = None
+
+    def close(self) -> None:
+        if self.mode is not None:
+            with suppress(OSError):
+                os.fchmod(self.descriptor, self.mode)
+        os.close(self.descriptor)
+
+
 def walk(top: int) -> Generator[os.stat_result, None, None]:
     """Yield the status of everything below a directory's descriptor, which is closed. What vanishes is passed over.
 
@@ -142,36 +156,36 @@ def walk(top: int) -> Generator[os.stat_result, None, None]:
     Raises:
         Uncountable: when more directories than can be held open lie ``_LEVELS`` deep.
     """
-    deferred = [top]
+    deferred = [_Open(top)]
     try:
         while deferred:
             yield from _upper_levels(deferred.pop(), deferred)
     finally:
-        for descriptor in deferred:
-            os.close(descriptor)
+        for directory in deferred:
+            directory.close()
 
 
-def _upper_levels(top: int, deferred: list[int]) -> Generator[os.stat_result, None, None]:
+def _upper_levels(top: _Open, deferred: list[_Open]) -> Generator[os.stat_result, None, None]:
     """Yield what is at most ``_LEVELS`` below ``top``; the directories there are added to ``deferred``."""
     levels = [top]
-    listings = [_listing(top)]
+    listings = [_listing(top.descriptor)]
     try:
         while levels:
             entry = next(listings[-1], None)
             if entry is None:
                 listings.pop()
-                os.close(levels.pop())
+                levels.pop().close()
                 continue
             status = _status(entry)
             if status is None:
                 continue
             yield status
-            child = _entered(entry.name, levels[-1], status) if stat.S_ISDIR(status.st_mode) else None
+            child = _entered(entry.name, levels[-1].descriptor, status) if stat.S_ISDIR(status.st_mode) else None
             if child is None:
                 continue
             if len(levels) < _LEVELS:
                 levels.append(child)
-                listings.append(_listing(child))
+                listings.append(_listing(child.descriptor))
             else:
                 deferred.append(child)
                 if len(deferred) > _DEFERRED:
@@ -179,8 +193,8 @@ def _upper_levels(top: int, deferred: list[int]) -> Generator[os.stat_result, No
     finally:
         for listing in listings:
             listing.close()
-        for descriptor in levels:
-            os.close(descriptor)
+        for directory in levels:
+            directory.close()
 
 
 def _listing(directory: int) -> Generator[os.DirEntry[str], None, None]:
@@ -198,26 +212,18 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
         return None
 
 
-def _entered(name: str, parent: int, status: os.stat_result) -> int | None:
-    """Open a directory; one of our own uid that is closed is opened for the moment that takes."""
-    try:
-        return os.open(name, _DIRECTORY, dir_fd=parent)
-    except PermissionError:
-        with suppress(OSError), _ajar(name, parent, status) as place:
-            return os.open(place, _DIRECTORY & ~os.O_NOFOLLOW)
-    except OSError:
-        pass
+def _entered(name: str, parent: int, status: os.stat_result) -> _Open | None:
+    """Open a directory; one of our own uid that is closed to us is not until it was looked at."""
+    mode = stat.S_IMODE(status.st_mode)
+    needed = stat.S_IRUSR | stat.S_IXUSR
+    with suppress(OSError):
+        if status.st_uid != os.geteuid() or mode & needed == needed or os.geteuid() == 0:
+            return _Open(os.open(name, _DIRECTORY, dir_fd=parent))
+        handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            place = f"/proc/self/fd/{handle}"
+            os.chmod(place, mode | needed)  # noqa: PTH101
+            return _Open(os.open(place, _DIRECTORY & ~os.O_NOFOLLOW), mode)
+        finally:
+            os.close(handle)
     return None
-
-
-@contextmanager
-def _ajar(name: str, parent: int, status: os.stat_result) -> Iterator[str]:
-    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    place = f"/proc/self/fd/{handle}"
-    try:
-        os.chmod(place, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)  # noqa: PTH101
-        yield place
-    finally:
-        with suppress(OSError):
-            os.chmod(place, stat.S_IMODE(status.st_mode))  # noqa: PTH101
-        os.close(handle)
