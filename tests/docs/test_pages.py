@@ -128,7 +128,7 @@ def _code_outside(*places: str) -> str:
 def _gives(code: str, kind: str) -> bool:
     """Whether any code names a kind. Of limits the sandbox names the last word alone."""
     limit = kind.removeprefix("limit-")
-    return f'limit="{limit}"' in code if limit != kind else f'"{kind}"' in code
+    return f'Excess("{limit}"' in code if limit != kind else f'"{kind}"' in code
 
 
 class TestGenerated:
