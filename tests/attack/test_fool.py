@@ -135,6 +135,6 @@ class TestFlood:
         data = line * ((64 << 20) // len(line))
         began = time.process_time()
         transcript = CommandAgent().read(data, 0)
-        assert time.process_time() - began < 6
+        assert time.process_time() - began < 2.5
         assert len(transcript.events) <= MOST_LINES + 1
         assert str(transcript.fault).startswith(("there are more than 50,000 lines", "line 1 of the event stream"))
