@@ -50,6 +50,8 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("runs", "number", 1, "repeats per cell key, numbered from 1", "N"),
     OptionSpec("subject", "many", (), "AGENT:MODEL, repeatable (default: mini:replay/demo where it exists)", "S"),
     OptionSpec("effort", "text", None, "reasoning effort, for agents that have one", "E"),
+    OptionSpec("agent-option", "many", (), "AGENT.NAME=VALUE, repeatable: what docs/agents.md lets be set", "O"),
+    OptionSpec("strict-versions", "flag", False, "agents of untested releases are errors"),
     OptionSpec("arms-file", "text", None, "arms (default: arms.yaml beside the case file)", "FILE"),
     OptionSpec("candidate-overlay", "text", None, "candidate files laid over the skills of candidate arms", "DIR"),
     OptionSpec("include-expensive", "flag", False, "run tasks marked expensive too"),
@@ -93,6 +95,8 @@ class Options:
     promotion_min_improvement: float
     promotion_max_task_regression: float
     sandbox: str
+    agent_option: tuple[str, ...] = ()
+    strict_versions: bool = False
     limit_memory: str | None = None
     limit_processes: str | None = None
     limit_disk: str | None = None
@@ -188,6 +192,6 @@ def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
 
 def from_json(plain: dict[str, Any]) -> Options:
     """Rebuild what ``Options.to_json`` gave."""
-    tuples: Sequence[str] = ("arms", "subject")
+    tuples: Sequence[str] = ("arms", "subject", "agent_option")
     values: dict[str, Any] = {k: tuple(v) if k in tuples and v is not None else v for k, v in plain.items()}
     return Options(**values)

@@ -37,7 +37,7 @@ class SessionInput:
 
     ``prompt`` is verbatim. ``base_url`` and ``key`` reach the gateway; both none where the agent has no model.
     ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths
-    in the sandbox, ``session_id`` a UUID. ``timeout`` is in seconds. ``mcp`` holds the command of each MCP server
+    in the sandbox, ``session_id`` a UUID. ``effort`` and ``options`` are such as the agent's traits allow. ``timeout`` is in seconds. ``mcp`` holds the command of each MCP server
     that it is to start, by name.
     """
 
@@ -53,6 +53,7 @@ class SessionInput:
     workspace: str = WORKSPACE
     home: str = HOME
     mcp: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,20 @@ class Invocation:
 SkillSupport = Literal["native", "file", "none"]
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What of a sweep's wishes an agent can meet; anything else is refused, or its cells are not run.
+
+    ``efforts`` are the values of ``--wfbench-effort`` that it knows, ``options`` the names that may be set for it, each
+    with a pattern that the whole value matches. ``denies`` are tools that an arm may deny it, because it can go without
+    or never has them; none where it passes any name on.
+    """
+
+    efforts: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    denies: frozenset[str] | None = frozenset({"Skill"})
+
+
 class Agent(Protocol):
     """One agent: one file, one class.
 
@@ -75,11 +90,13 @@ class Agent(Protocol):
         name: what stands before the colon of a subject.
         uses_model: whether a gateway session is opened for it.
         skills: ``native`` (it has a Skill tool), ``file`` (it is told which file to read), ``none``.
+        traits: what else it can be asked for.
     """
 
     name: str
     uses_model: bool
     skills: SkillSupport
+    traits: Traits
 
     def find(self, model: str, directory: Path) -> Runtime:
         """Find the agent on this machine.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from pytest_wfbench.agents.base import Invocation, Runtime, SessionInput, SkillSupport
+from pytest_wfbench.agents.base import Invocation, Runtime, SessionInput, SkillSupport, Traits
 from pytest_wfbench.agents.claude_stream import read_claude
 from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native
@@ -47,12 +47,24 @@ NO_OTHER_ROAD = {
 }
 
 
+# Options by the variables that it takes them in: numbers of tokens.
+OPTIONS: Mapping[str, str] = {
+    "max_output_tokens": "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    "max_thinking_tokens": "MAX_THINKING_TOKENS",
+}
+
+
 class ClaudeCodeAgent:
     """Claude Code, with its permissions skipped: the sandbox is the boundary."""
 
     name = "claude-code"
     uses_model = True
     skills: SkillSupport = "native"
+    traits = Traits(
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        options={name: r"[1-9][0-9]{0,6}" for name in OPTIONS},
+        denies=None,
+    )
 
     def find(self, model: str, directory: Path) -> Runtime:
         """Take the native binary from PATH, else the pinned one from the cache.
@@ -78,7 +90,8 @@ class ClaudeCodeAgent:
             "ANTHROPIC_DEFAULT_HAIKU_MODEL": session.model,
             "CLAUDE_CODE_SUBAGENT_MODEL": session.model,
         }
-        env = {**QUIET, **road, "ANTHROPIC_AUTH_TOKEN": session.key or ""}
+        asked = {OPTIONS[name]: value for name, value in session.options.items()}
+        env = {**QUIET, **road, **asked, "ANTHROPIC_AUTH_TOKEN": session.key or ""}
         # Settings that are named on the command line outrank the repository's.
         settings = json.dumps({"env": {**road, **NO_OTHER_ROAD}}).encode()
         prompt = prompt_with_tool(session.prompt, session.skill)

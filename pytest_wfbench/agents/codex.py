@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_wfbench.agents.base import Invocation, Runtime, SessionInput, SkillSupport
+from pytest_wfbench.agents.base import Invocation, Runtime, SessionInput, SkillSupport, Traits
 from pytest_wfbench.agents.codex_stream import read_codex
 from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native, search_tool, with_tools
@@ -36,6 +36,11 @@ class CodexAgent:
     name = "codex"
     uses_model = True
     skills: SkillSupport = "file"
+    traits = Traits(
+        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+        options={"verbosity": "low|medium|high", "context_window": "[1-9][0-9]{0,6}"},
+        denies=frozenset({SKILL_TOOL, "WebFetch", "WebSearch"}),
+    )
 
     def find(self, model: str, directory: Path) -> Runtime:
         """Take the native binary from PATH, else the pinned one from the cache, and ``rg`` where there is one.
@@ -67,6 +72,10 @@ def _config(session: SessionInput) -> Iterator[str]:
     yield 'model_provider = "wfbench"'
     if session.effort:
         yield f"model_reasoning_effort = {json.dumps(session.effort)}"
+    if verbosity := session.options.get("verbosity"):
+        yield f"model_verbosity = {json.dumps(verbosity)}"
+    if window := session.options.get("context_window"):
+        yield f"model_context_window = {int(window)}"
     # The provider's own search leads out of the sandbox, and it is on by default.
     yield 'web_search = "disabled"'
     yield "check_for_update_on_startup = false"

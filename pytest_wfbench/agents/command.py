@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport
+from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport, Traits
 from pytest_wfbench.agents.events import read_events, seal
 from pytest_wfbench.agents.skill_files import prompt_with_file, with_skill_uses
 from pytest_wfbench.agents.stream import Final, StreamEvent, Transcript
@@ -30,6 +30,7 @@ class CommandAgent:
     name = "command"
     uses_model = False
     skills: SkillSupport = "file"
+    traits = Traits()
 
     def find(self, model: str, directory: Path) -> Runtime:
         """Read the program; a relative path starts at ``directory``, links are followed.

@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport
+from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport, Traits
 from pytest_wfbench.agents.events import read_events, seal
 from pytest_wfbench.agents.skill_files import prompt_with_file, with_skill_uses
 from pytest_wfbench.agents.stream import Transcript
@@ -30,6 +30,11 @@ class MiniAgent:
     name = "mini"
     uses_model = True
     skills: SkillSupport = "file"
+    # Its one tool is a shell.
+    traits = Traits(
+        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+        denies=frozenset({"Skill", "Agent", "Task", "WebFetch", "WebSearch"}),
+    )
 
     def find(self, model: str, directory: Path) -> Runtime:
         """Look for the package below the interpreter's prefix, the only place that a sandbox has.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport
+from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport, Traits
 from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native, search_tool, with_tools
 from pytest_wfbench.agents.opencode_stream import read_opencode
@@ -51,12 +51,22 @@ PERMISSIONS: Mapping[str, str] = {
 }
 
 
+# Options by the names that its configuration has for them: what it takes for the model's limits, in tokens. Without
+# them it never compacts a conversation, and asks for at most 32,000 tokens of output.
+LIMITS: Mapping[str, str] = {"context_limit": "context", "output_limit": "output"}
+
+
 class OpencodeAgent:
     """opencode, with what it asks permission for approved: the sandbox is the boundary."""
 
     name = "opencode"
     uses_model = True
     skills: SkillSupport = "native"
+    traits = Traits(
+        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+        options={name: r"[1-9][0-9]{0,6}" for name in LIMITS},
+        denies=frozenset(PERMISSIONS),
+    )
 
     def find(self, model: str, directory: Path) -> Runtime:
         """Take the native binary from PATH, else the pinned one from the cache, and ``rg``, which its skills need.
@@ -89,6 +99,7 @@ def _config(session: SessionInput) -> dict[str, Any]:
     """Return its configuration: one provider with one model, which is used for everything."""
     model = f"{PROVIDER}/{session.model}"
     options = {"reasoningEffort": session.effort} if session.effort else {}
+    limits = {"context": 0, "output": 0} | {LIMITS[name]: int(value) for name, value in session.options.items()}
     return {
         "model": model,
         "small_model": model,
@@ -108,7 +119,7 @@ def _config(session: SessionInput) -> dict[str, Any]:
                 "npm": "@ai-sdk/openai-compatible",
                 "name": PROVIDER,
                 "options": {"baseURL": f"{session.base_url or ''}/v1", "apiKey": f"{{env:{KEY}}}"},
-                "models": {session.model: {"name": session.model, "options": options}},
+                "models": {session.model: {"name": session.model, "options": options, "limit": limits}},
             }
         },
     }

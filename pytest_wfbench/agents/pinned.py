@@ -53,5 +53,12 @@ def pinned_version(agent: str) -> str | None:
     return version if isinstance(version, str) else None
 
 
+def untested(version: str) -> str | None:
+    """Return the tested releases where a version as ``Runtime`` has it is none of them; none where it is, or unknown."""
+    agent, _, number = version.rpartition(" ")
+    pinned = pinned_version(agent)
+    return pinned if pinned is not None and number != pinned else None
+
+
 if __name__ == "__main__":
     sys.stdout.write(f"{agents_directory()}\n")

@@ -185,6 +185,7 @@ def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
     return {
         "agent_version": record.agent.runtime.version,
         "effort": sweep.plan.options.effort,
+        "agent_options": sweep.plan.agent_options(record.cell.subject.agent) or None,
         "skills_used": _names((n for end in record.sessions for n in end.transcript.skills_used), sweep.redactor),
         "skill_digest": sweep.plan.skill_digest(record.cell),
         "prompt_digest": binding.prompt,

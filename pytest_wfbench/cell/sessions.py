@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
@@ -58,6 +58,7 @@ class SessionRunner:
     gateway: GatewayClient
     agent: BoundAgent
     effort: str | None
+    options: Mapping[str, str]
 
     def run_all(self) -> Iterator[SessionEnd]:
         """Yield each session as it ends."""
@@ -137,6 +138,7 @@ class SessionRunner:
             skill=spec.skill,
             deny=self.cell.arm.tools.deny,
             effort=self.effort,
+            options=self.options,
             mcp=services.commands,
         )
         start = self.agent.adapter.invocation(told)

@@ -80,13 +80,18 @@ class TaskBinding(Block):
 
 
 class SubjectInfo(Block):
-    """An agent and a model as the sweep ran them; ``subject`` is how rows name the pair."""
+    """An agent and a model as the sweep ran them; ``subject`` is how rows name the pair.
+
+    ``tested`` are the releases of the agent that the harness is tested with, where its version is none of them.
+    """
 
     subject: str
     agent: str
     model: str | None = None
     agent_version: str | None = None
     effort: str | None = None
+    options: dict[str, str] = Field(default_factory=dict)
+    tested: str | None = None
 
 
 class Versions(Block):

@@ -147,6 +147,7 @@ class Row(Block):
     agent_version: str | None = None
     requested_model: str | None = None
     effort: str | None = None
+    agent_options: dict[str, str] | None = None
 
     host: str | None = None
     sandbox: Literal["bwrap", "host"] | None = None

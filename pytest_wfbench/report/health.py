@@ -35,6 +35,11 @@ def _sandboxed(rows: Rows, sweep: Sweep) -> Iterator[str]:
         yield UNSANDBOXED
 
 
+def _tested(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    for version, tested in sorted({(s.agent_version or "", s.tested) for s in sweep.subjects if s.tested}):
+        yield f"{version} is not a release that the harness is tested with; that is {tested}."
+
+
 def _scripted(rows: Rows, sweep: Sweep) -> Iterator[str]:
     for subject in sweep.subjects:
         if (subject.model or "").startswith(REPLAY):
@@ -74,6 +79,7 @@ def _spared(rows: Rows, sweep: Sweep) -> Iterator[str]:
 CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (
     _whole,
     _sandboxed,
+    _tested,
     _scripted,
     _metered,
     _uniform,

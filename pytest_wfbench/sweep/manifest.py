@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pytest_wfbench import __version__
+from pytest_wfbench.agents.pinned import untested
 from pytest_wfbench.clock import stamp
 from pytest_wfbench.digests import digest_bytes, digest_value
 from pytest_wfbench.evidence.ci import ci_of
@@ -65,6 +66,8 @@ def lock(plan: Plan) -> dict[str, str]:
         "arms": digest_value({name: arm.model_dump(mode="json") for name, arm in arms.items()}),
         "subjects": digest_value([str(subject) for subject in plan.subjects]),
         "agents": digest_value({name: runtime.version for name, runtime in plan.runtimes.items()}),
+        "effort": plan.options.effort or "none",
+        "agent_options": digest_value({s.agent: plan.agent_options(s.agent) for s in plan.subjects}),
         "overlay": plan.overlay_digest or "none",
         "cassettes": digest_value(dict(plan.cassette_digests)),
         "harness": __version__,
@@ -81,6 +84,8 @@ def _subjects(plan: Plan) -> Iterator[SubjectInfo]:
             model=subject.model,
             agent_version=runtime.version if runtime else None,
             effort=plan.options.effort,
+            options=plan.agent_options(subject.agent),
+            tested=untested(runtime.version) if runtime else None,
         )
 
 

@@ -22,6 +22,7 @@ from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sandbox.spec import SandboxName
+from pytest_wfbench.sweep.wishes import agent_options, undeniable
 from pytest_wfbench.workspace.overlay import SKILL_ROOTS
 from pytest_wfbench.workspace.template import Template
 
@@ -162,9 +163,15 @@ class Plan(BaseModel):
             return Skip(
                 "unsupported", f"{cell.subject} reports no events, so {cell.arm.name} cannot be proven to use skills"
             )
+        if kept := undeniable(cell.subject.agent, cell.arm):
+            return Skip("unsupported", f"{cell.subject} cannot go without {', '.join(kept)}, as {cell.arm.name} asks")
         if cell.mcp and runtime and not runtime.mcp:
             return Skip("unsupported", f"{cell.subject} has no MCP, which the servers of {cell.task.id} need")
         return None
+
+    def agent_options(self, agent: str) -> dict[str, str]:
+        """Return what was set for an agent, by name."""
+        return agent_options(self.options.agent_option, agent)
 
     def bindings(self) -> Iterator[tuple[str, int, TaskBinding]]:
         """Yield (task, variation, digests) of every task in every wording."""

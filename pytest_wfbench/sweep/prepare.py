@@ -26,6 +26,7 @@ from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directorie
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
 from pytest_wfbench.sweep.snapshot import MachineUnfit, snapshot
 from pytest_wfbench.sweep.subjects import find_runtimes, key_problems, read_subjects
+from pytest_wfbench.sweep.wishes import version_problems, wish_problems
 from pytest_wfbench.usage.prices import BadPrices, PriceTable
 from pytest_wfbench.workspace.skills import missing_skills
 from pytest_wfbench.workspace.startstate import StartState
@@ -93,6 +94,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         if task.task.id in templates:
             found.add(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
     found.add(key_problems(subjects))
+    found.add(wish_problems(subjects, options))
+    found.add(version_problems(runtimes, options))
     found.add(_price_problems(options, directory))
     found.add(_proof_problems(tasks))
     found.add(_unsupported(tasks, options))

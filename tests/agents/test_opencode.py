@@ -150,7 +150,7 @@ class TestFind:
         """Nowhere to be found, it and its search tool, it says how to get it."""
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.setenv("WFBENCH_CACHE_DIR", str(tmp_path))
-        with pytest.raises(AgentUnavailable, match="ripgrep .*make agents"):
+        with pytest.raises(AgentUnavailable, match=r"ripgrep .*make agents"):
             OpencodeAgent().find("replay/demo", tmp_path)
 
 
