@@ -177,3 +177,28 @@ class TestClientsThatLeave:
             return bench.events()
 
         assert [event.attempt for event in play(Provider(), scenario)] == [1, 2]
+
+
+class TestWhatIsAsked:
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"web_search_options": {}},
+            {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+            {"messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "u"}}]}]},
+        ],
+        ids=range(3),
+    )
+    def test_what_the_door_did_not_see(self, play: Play, more: dict[str, Any]) -> None:
+        """What LiteLLM makes of a request is looked at again: nothing makes the provider act without permission."""
+        provider = Provider()
+
+        async def scenario(bench: Bench) -> int:
+            body = json.dumps({"model": "m", **more})
+            async with (
+                unix_client(bench.path) as client,
+                client.post("http://tap/v1/messages", data=body, headers=bench.good) as got,
+            ):
+                return got.status
+
+        assert (play(provider, scenario), provider.seen) == (400, [])
