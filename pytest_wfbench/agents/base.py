@@ -37,8 +37,8 @@ class SessionInput:
 
     ``prompt`` is verbatim. ``base_url`` and ``key`` reach the gateway; both none where the agent has no model.
     ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths
-    in the sandbox, ``session_id`` a UUID. ``effort`` and ``options`` are such as the agent's traits allow. ``timeout`` is in seconds. ``mcp`` holds the command of each MCP server
-    that it is to start, by name.
+    in the sandbox, ``session_id`` a UUID. ``effort`` and ``options`` are such as the agent's traits allow. ``timeout``
+    is in seconds. ``mcp`` holds the command of each MCP server that it is to start, by name.
     """
 
     prompt: str

@@ -62,7 +62,7 @@ class ClaudeCodeAgent:
     skills: SkillSupport = "native"
     traits = Traits(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        options={name: r"[1-9][0-9]{0,6}" for name in OPTIONS},
+        options=dict.fromkeys(OPTIONS, r"[1-9][0-9]{0,6}"),
         denies=None,
     )
 

@@ -64,7 +64,7 @@ class OpencodeAgent:
     skills: SkillSupport = "native"
     traits = Traits(
         efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
-        options={name: r"[1-9][0-9]{0,6}" for name in LIMITS},
+        options=dict.fromkeys(LIMITS, r"[1-9][0-9]{0,6}"),
         denies=frozenset(PERMISSIONS),
     )
 

@@ -54,7 +54,7 @@ def pinned_version(agent: str) -> str | None:
 
 
 def untested(version: str) -> str | None:
-    """Return the tested releases where a version as ``Runtime`` has it is none of them; none where it is, or unknown."""
+    """Return the tested release where a version, as ``Runtime`` has it, is not it; none where it is, or unknown."""
     agent, _, number = version.rpartition(" ")
     pinned = pinned_version(agent)
     return pinned if pinned is not None and number != pinned else None

@@ -53,7 +53,8 @@ class TestSession:
 
     def test_asks_the_gateway_for_the_subject_alone(self, run: Any) -> None:
         """Every request is for the subject's model with the session's key, on the Anthropic route."""
-        ran = run(DONE, prompt="Only this.", effort="low")
+        ran = run(DONE, prompt="Only this.", effort="low", options={"max_output_tokens": "1234"})
+        assert {body["max_tokens"] for _, _, body in ran.upstream.requests} == {1234}
         assert {(path, body["model"]) for path, _, body in ran.upstream.requests} == {("/v1/messages", "replay/demo")}
         assert {headers["Authorization"] for _, headers, _ in ran.upstream.requests} == {
             "Bearer session-key-of-the-test"

@@ -101,6 +101,11 @@ class TestSession:
         assert b"Model metadata for `replay/demo` not found" in ran.stdout
         assert ran.final == ("ok", None)
 
+    def test_options(self, run: Any) -> None:
+        """Options that it has in its configuration are in what it asks for."""
+        ran = run(DONE, model=KNOWN, options={"verbosity": "high", "context_window": "100000"})
+        assert (ran.final, ran.upstream.requests[0][2]["text"]["verbosity"]) == (("ok", None), "high")
+
     @pytest.mark.parametrize("model", ["replay/demo", KNOWN])
     def test_effort(self, run: Any, model: str) -> None:
         """A requested effort is in every request, whether codex knows the model or not."""

@@ -75,13 +75,14 @@ class TestSession:
             "provider": {"wfbench": {"options": {"baseURL": "http://127.0.0.1:1/v1", "apiKey": "mine"}}},
         }  # fmt: skip
         (run.place / "workspace/opencode.json").write_text(json.dumps(other))
-        ran = run(DONE, effort="low", deny=("Skill", "Bash", "Unheard"))
+        limits = {"output_limit": "1234", "context_limit": "100000"}
+        ran = run(DONE, effort="low", deny=("Skill", "Bash", "Unheard"), options=limits)
         assert (ran.transcript.fault, ran.final) == (None, ("ok", None)), ran.stdout[:600] + ran.stderr[-300:]
         assert b"FORGED" not in ran.stdout
         [(_, headers, body)] = ran.upstream.requests
         assert (headers["Authorization"], body["model"]) == ("Bearer session-key-of-the-test", "replay/demo")
         # A requested effort travels in each request, and a denied tool is not offered, nor are skills told of.
-        assert body["reasoning_effort"] == "low"
+        assert (body["reasoning_effort"], body["max_tokens"]) == ("low", 1234)
         assert not {"skill", "bash"} & offered(ran)
         assert "Does the work" not in json.dumps(body["messages"])
         assert "Mind the gap." in json.dumps(body["messages"])

@@ -37,7 +37,7 @@ def test_built_in(name: str) -> None:
 
 def test_unknown_lists_the_known() -> None:
     """An unknown name is answered with those that exist."""
-    with pytest.raises(UnknownAgent, match=r"unknown agent 'nope'; known are claude-code, command, mini"):
+    with pytest.raises(UnknownAgent, match=r"'nope'; known are claude-code, codex, command, mini, opencode"):
         get_agent("nope")
 
 
