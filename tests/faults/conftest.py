@@ -20,7 +20,7 @@ provider: anthropic
 {match}
 turns:
   - text: I will do it.
-    tools: [{{name: {tool}, input: {{command: "echo done > a.txt"}}}}]
+    tools: [{{name: {tool}, input: {{command: "{command}"}}}}]
     usage: {{ordinary_input: 100, cache_read_input: 20, cache_write_input: 10, output: 7}}
     {fault}
   - text: Done.
@@ -31,9 +31,16 @@ SPOKEN = 2.0
 SUBJECT = "--wfbench-subject=mini:replay/faults"
 
 
-def script(suite: Suite, name: str, match: str = "", fault: str = "", tool: str = "bash") -> None:
-    """Write a cassette whose model does the task in two turns; ``fault`` is what happens at the first."""
-    text = WORKS.format(match=match and f"match: {{{match}}}", fault=fault, tool=tool)
+def script(
+    suite: Suite,
+    name: str,
+    match: str = "",
+    fault: str = "",
+    tool: str = "bash",
+    command: str = "echo done > a.txt",
+) -> None:
+    """Write a cassette whose model runs a command in the first of two turns; ``fault`` is what happens at it."""
+    text = WORKS.format(match=match and f"match: {{{match}}}", fault=fault, tool=tool, command=command)
     suite.put(f"cases/cassettes/faults/{name}.yaml", text)
 
 

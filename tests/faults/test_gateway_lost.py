@@ -35,8 +35,9 @@ class TestGatewayLost:
     def test_started_again_once(self, suite: Suite) -> None:
         """The cell that ran is gateway-lost, the next ones work and are metered; a second loss stops the sweep."""
         script(suite, "works")
-        for run in (2, 4):
-            script(suite, f"stuck{run}", f"run: {run}", STUCK)
+        # One works on and asks nobody, the other waits for an answer.
+        script(suite, "busy", "run: 2", command="sleep 60")
+        script(suite, "stuck", "run: 4", STUCK)
         process = suite.start("-k", "finish", SUBJECT, "--wfbench-arms=baseline", "--wfbench-runs=6", agent="")
         rows = suite.path / "results" / "latest" / "results.jsonl"
         await_agents(process.pid, rows, 1)
