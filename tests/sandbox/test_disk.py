@@ -123,21 +123,21 @@ class TestMeter:
         assert meter.look() is None
         assert time.thread_time() - began < 5 * disk.SLICE
 
-    def test_moved_while_counted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("first", "second"), [("p", "q"), ("q", "p")])
+    def test_moved_while_counted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+    ) -> None:
         """What was counted twice because it moved is counted again before it is too much."""
         monkeypatch.setattr(disk, "SLICE", 0.0)
-        for directory in ("a", "b", "c"):
+        for directory in ("p", "q"):
             (tmp_path / directory).mkdir()
             for number in range(300):
-                (tmp_path / directory / str(number)).touch()
-        meter = DiskMeter([Place(tmp_path)], Bounds(inodes=1000))
-        for turn in range(40):
-            assert meter.look() is None
-            for directory in ("a", "b", "c"):
-                top = tmp_path / directory
-                if top.exists():
-                    top.rename(tmp_path / f"{directory}{turn}")
-                    (tmp_path / f"{directory}{turn}").rename(top)
+                (tmp_path / directory / f"{directory}{number}").touch()
+        meter = DiskMeter([Place(tmp_path)], Bounds(inodes=700))
+        assert meter.look() is None
+        for path in (tmp_path / first).iterdir():
+            path.rename(tmp_path / second / path.name)
+        assert [meter.look() for _ in range(6)] == [None] * 6
 
     def test_nothing_to_look_at(self, tmp_path: Path) -> None:
         """A place that is gone holds nothing."""
