@@ -140,6 +140,15 @@ class TestSweep:
             assert "Traceback" not in said
             assert not suite.sweeps or suite.rows() == []
 
+    def test_only_root(self, suite: Suite) -> None:
+        """Where root has no other uid a sweep says so in one line, with what to do."""
+        ended = sweep(suite, elsewhere=as_only_root, WFBENCH_CACHE_DIR=str(suite.path / "cache"))
+        assert ended.ret == 1
+        said = ended.stdout.str() + ended.stderr.str()
+        assert "the sandbox does not work here: uid: nothing can be handed to uid 64321" in said
+        assert "ordinary user" in said
+        assert "Traceback" not in said
+
     def test_host_without_namespaces(self, suite: Suite) -> None:
         """Without a boundary a sweep runs where there are no namespaces, and every output says what it is worth."""
         asked = ("--wfbench-sandbox=host", "--junitxml=junit.xml", "-q")
