@@ -140,6 +140,18 @@ class TestOtherPages:
         [row] = rows(greet.directory)
         assert (row["outcome"], row["skills_used"]) == ("pass", ["work"])
 
+    def test_added_agent(self, greet: Shell) -> None:
+        """The agent that docs/agents.md adds from outside, in under 80 lines, solves the task of the README."""
+        # What pip installs goes beside the case, not into the environment of these tests.
+        pip = {"PIP_TARGET": "added", "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
+        shell = Shell(greet.directory, {**pip, "PYTHONPATH": str(greet.directory / "added")})
+        for ran, _ in shell.play(marked(DOCS / "agents.md", "run", "adding")):
+            assert ran.status == 0, ran.output
+        [row] = rows(greet.directory)
+        assert (row["outcome"], row["agent_version"], row["tool_calls"]) == ("pass", "oneshot 1.0", {"bash": 1})
+        assert (row["usage"]["output"], row["agent"]) == (40, "oneshot")
+        assert len((greet.directory / "oneshot/oneshot.py").read_text().splitlines()) < 80
+
     def test_faults(self, greet: Shell) -> None:
         """The faults of docs/tasks.md are printed as they are shown."""
         played = list(greet.play(marked(DOCS / "tasks.md", "run", "faults")))
