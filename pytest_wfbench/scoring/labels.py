@@ -1,0 +1,43 @@
+"""The hidden labels of a review task: what is really wrong with the change."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from pytest_wfbench.scoring.artifact import Line, Name, RelativePath, Severity, Strict
+
+MOST_LABELS = 100
+
+
+class Label(Strict):
+    """One defect; lines are inclusive."""
+
+    id: Name
+    severity: Severity
+    path: RelativePath
+    line_start: Line
+    line_end: Line
+    category: Name
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.line_end < self.line_start:
+            raise ValueError("line_end lies before line_start")
+        return self
+
+
+class Labels(Strict):
+    """All defects of a change; none of them makes it a clean control."""
+
+    schema_version: Literal[1]
+    findings: Annotated[tuple[Label, ...], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)] = Field(
+        max_length=MOST_LABELS
+    )
+
+    @model_validator(mode="after")
+    def _unique(self) -> Self:
+        if len({label.id for label in self.findings}) < len(self.findings):
+            raise ValueError("two labels have the same id")
+        return self
