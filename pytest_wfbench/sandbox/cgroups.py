@@ -74,10 +74,7 @@ class Group:
 
 
 def find_delegation(root: Path = _ROOT, told: Path = Path("/proc/self/cgroup")) -> Delegation | Undelegated:
-    """Return where control groups can be made: the nearest group around this process that hands the controllers on.
-
-    A group that is the root of what this process sees hands them on once its processes were moved into one below.
-    """
+    """Return where control groups can be made: the nearest group around this process that hands the controllers on."""
     try:
         own = next(line[3:] for line in told.read_text().splitlines() if line.startswith("0::"))
         offered = _words(root / "cgroup.controllers")
@@ -96,7 +93,7 @@ def find_delegation(root: Path = _ROOT, told: Path = Path("/proc/self/cgroup")) 
             return Delegation(directory)
     return Undelegated(
         "no control group that we may write to hands memory and pids on",
-        "start pytest by `systemd-run --user --scope -p Delegate=yes`, or give the container a writable /sys/fs/cgroup",
+        "start pytest by `systemd-run --user --scope -p Delegate=yes`, or hand memory and pids on in the container's /sys/fs/cgroup",
     )
 
 
@@ -166,23 +163,14 @@ def _hands_on(directory: Path) -> bool:
 
 
 def _let_hand_on(root: Path, own: Path) -> None:
-    """Let the uppermost group that we see hand the controllers on, if it is ours and we are in it."""
-    if root != own or not os.access(root / "cgroup.subtree_control", os.W_OK):
+    """Let the root of all groups hand the controllers on, if it is ours and we are in it.
+
+    It alone has no type, and may do so while processes are in it. A container's processes are not ours to move.
+    """
+    if root != own or (root / "cgroup.type").exists() or not os.access(root / "cgroup.subtree_control", os.W_OK):
         return
     with suppress(OSError):
-        # The root of all groups alone has no type, and may hand on what it has while processes are in it.
-        if (root / "cgroup.type").exists():
-            _move_down(root)
         _write(root / "cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(CONTROLLERS)))
-
-
-def _move_down(top: Path) -> None:
-    """Move every process of a container's own group into one below: a group with processes hands nothing on."""
-    below = top / f"{_PREFIX}-rest"
-    below.mkdir(exist_ok=True)
-    for pid in (top / "cgroup.procs").read_text().split():
-        with suppress(ProcessLookupError):
-            _write(below / "cgroup.procs", pid)
 
 
 def _remove_stale(parent: Path) -> None:

@@ -95,13 +95,15 @@ class TestDelegation:
         finally:
             root.chmod(0o755)
 
-    def test_own_root_is_made_to_hand_on(self, root: Path) -> None:
-        """A container that is the root of what it sees has its processes moved below, and hands the controllers on."""
+    def test_own_root_is_left_alone(self, root: Path) -> None:
+        """A container that is the root of what it sees keeps its processes where they are."""
         (root / "cgroup.type").touch()
         (root / "cgroup.procs").write_text("1\n7\n")
-        find_delegation(root, told(root, "/"))
-        assert (root / "wfbench-rest/cgroup.procs").exists()
-        assert (root / "cgroup.subtree_control").read_text() == "+memory +pids"
+        (root / "cgroup.subtree_control").write_text("")
+        found = find_delegation(root, told(root, "/"))
+        assert isinstance(found, Undelegated)
+        assert (root / "cgroup.procs").read_text() == "1\n7\n"
+        assert (root / "cgroup.subtree_control").read_text() == ""
 
     def test_stale_groups_are_removed(self, root: Path) -> None:
         """What a killed harness left behind is removed, what a living one uses is not."""
