@@ -93,7 +93,7 @@ def find_delegation(root: Path = _ROOT, told: Path = Path("/proc/self/cgroup")) 
             return Delegation(directory)
     return Undelegated(
         "no control group that we may write to hands memory and pids on",
-        "start pytest by `systemd-run --user --scope -p Delegate=yes`, or hand memory and pids on in the container's /sys/fs/cgroup",
+        "start pytest by `systemd-run --user --scope -p Delegate=yes`, or let the container's /sys/fs/cgroup do so",
     )
 
 
