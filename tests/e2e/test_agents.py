@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -69,13 +70,15 @@ class Speaker:
         return {"tools": [{"name": name, "input": {key: skill}}]}
 
 
+RELEASE = re.compile(r"(claude-code|opencode|codex|mini-swe-agent) \d+\.\d+\.\d+")
 DESCRIBED = {"description": "What it does"}
 DONE = {"text": "Done."}
 SPEAKERS: Mapping[str, Speaker] = {
     "claude-code": Speaker(
         ("Bash", "command"), ("Skill", "skill"), "anthropic-messages", ANTHROPIC, DESCRIBED, DONE
     ),
-    "opencode": Speaker(("bash", "command"), ("skill", "name"), "openai-chat", OPENAI, DESCRIBED, DONE),
+    # It asks for chat completions: with tools and an effort LiteLLM takes these to OpenAI's other API.
+    "opencode": Speaker(("bash", "command"), ("skill", "name"), "openai-responses", OPENAI, DESCRIBED, DONE),
     "codex": Speaker(("exec_command", "cmd"), None, "openai-responses", OPENAI, {}, DONE),
     "mini": Speaker(
         ("bash", "command"), None, "anthropic-messages", ANTHROPIC, {},
@@ -132,7 +135,8 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     subjects = [f"--wfbench-subject={agent}:replay/agents" for agent in SPEAKERS]
-    return sweep(root / "results", "cases", "-n", "2", *subjects, f"--wfbench-arms={','.join(ARMS)}", cwd=root)
+    asked = (f"--wfbench-arms={','.join(ARMS)}", "--wfbench-effort=low", "--wfbench-agent-option=codex.verbosity=high")
+    return sweep(root / "results", "cases", "-n", "2", *subjects, *asked, cwd=root)
 
 
 def row_of(ended: Ended, agent: str, arm: str) -> Row:
@@ -150,7 +154,7 @@ class TestAgents:
     @pytest.mark.parametrize("arm", ARMS)
     @pytest.mark.parametrize("agent", SPEAKERS)
     def test_tokens(self, ended: Ended, agent: str, arm: str) -> None:
-        """A row's tokens are those that its cassettes billed, to the token, over the agent's own wire format."""
+        """A row's tokens are those that its cassettes billed, to the token, in whichever wire format they came."""
         row = row_of(ended, agent, arm)
         usages = [
             turn["usage"] for key, script in cassettes().items() if key[:2] == (agent, arm) for turn in script["turns"]
@@ -169,4 +173,14 @@ class TestAgents:
         """The use of each skill is concluded from the agent's own stream; the bare task uses none."""
         used = {arm: row_of(ended, agent, arm).skills_used for arm in ARMS}
         assert used == {"baseline": (), "workflow": ("plan", "work"), "workflow_direct": ("work",)}
-        assert (row_of(ended, agent, "workflow").agent_version or "").partition(" ")[0].startswith(agent)
+
+    @pytest.mark.parametrize("agent", SPEAKERS)
+    def test_bound(self, ended: Ended, agent: str) -> None:
+        """A row says which release ran, with which effort and options; so does the sweep, and the lock binds them."""
+        row = row_of(ended, agent, "workflow")
+        assert RELEASE.fullmatch(row.agent_version or "")
+        assert (row.effort, row.agent_options) == ("low", {"verbosity": "high"} if agent == "codex" else None)
+        told = json.loads((ended.results / "sweep.json").read_text())
+        [subject] = [entry for entry in told["subjects"] if entry["agent"] == agent]
+        assert (subject["effort"], subject["options"]) == (row.effort, row.agent_options or {})
+        assert {"effort", "agent_options"} <= told["lock"].keys()
