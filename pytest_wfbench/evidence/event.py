@@ -25,7 +25,11 @@ class Claims(Message):
 
 
 class Event(Message):
-    """One upstream request, written when it ended. Times are UTC, ISO 8601; ``ttft_ms`` in milliseconds."""
+    """One upstream request, written when it ended. Times are UTC, ISO 8601; ``ttft_ms`` in milliseconds.
+
+    ``max_output`` is the most output tokens that the request allows, ``body_bytes`` its size: what a budget goes by
+    where the answer does not tell its usage.
+    """
 
     schema_version: Literal[1] = 1
     kind: Literal["generate", "count"] = "generate"
@@ -50,3 +54,5 @@ class Event(Message):
     claims: Claims = Claims()
     usage_source: Literal["wire", "litellm"] = "wire"
     native_usage: dict[str, Any] | None = None
+    max_output: int | None = None
+    body_bytes: int | None = None

@@ -139,6 +139,35 @@ class Stop(Block):
     cause: str
 
 
+class Spending(Block):
+    """The budgets in USD, and what was charged to the sweep's.
+
+    ``assumed`` is the part of it that nobody knows: requests without a full account, charged at the most they allowed.
+    ``overshoot`` is what was charged beyond ``max_cost``: by requests that were under way when it was reached.
+    """
+
+    max_cost: float | None = None
+    cell_max_cost: float | None = None
+    charged: float
+    assumed: float = 0.0
+    overshoot: float | None = None
+
+
+class Pause(Block):
+    """How often a provider said when to come again, of one requested model, and the seconds its road was closed."""
+
+    model: str
+    times: int
+    seconds: float
+
+
+class Traffic(Block):
+    """What was waited for at the gateway: seconds in which sessions stood still, summed, and pauses of whole roads."""
+
+    waited: float = 0.0
+    pauses: tuple[Pause, ...] = ()
+
+
 class Candidate(Block):
     """The overlay that candidate arms ran with. ``target_base_digests`` are of the committed bytes it would replace."""
 
@@ -184,6 +213,8 @@ class Sweep(Block):
     planned: tuple[PlannedCell, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     open_calls: tuple[OpenCall, ...] = ()
+    spending: Spending | None = None
+    traffic: Traffic | None = None
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON, keys in the order of the schema."""

@@ -129,12 +129,18 @@ class PriceTable:
 
     def price(self, model: str | None, provider: str | None = None) -> Price | None:
         """Return the price of an answering model, or none if the table does not have it."""
-        if not model:
-            return None
-        for key in (f"{provider}/{model}", model):
-            if (entry := self.models.get(key)) is not None:
-                return _price(entry)
-        return None
+        entry = self._entry(model, provider)
+        return None if entry is None else _price(entry)
+
+    def most_output(self, model: str | None, provider: str | None = None) -> int | None:
+        """Return how many tokens a model answers at most, or none if the table does not say."""
+        entry = self._entry(model, provider) or {}
+        found = (entry.get(name) for name in ("max_output_tokens", "max_tokens"))
+        return next((most for most in found if type(most) is int and most > 0), None)
+
+    def _entry(self, model: str | None, provider: str | None) -> Mapping[str, Any] | None:
+        keys = (f"{provider}/{model}", model) if model else ()
+        return next((self.models[key] for key in keys if key in self.models), None)
 
     def cost(self, event: Event) -> float | None:
         """Return the USD of one request; none where a billed term or its price is unknown. Raises UsageError."""
