@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from io import FileIO
 from pathlib import Path
 
@@ -51,6 +52,10 @@ shift
 """
 
 
+# A cache alone would let several threads make the same, and close all but one that they had named already.
+_ONE_MAKER = threading.Lock()
+
+
 @dataclass(frozen=True)
 class Staging:
     """The host paths that are mounted below ``STAGE``; none where everything can be reached."""
@@ -66,13 +71,20 @@ class Staging:
         return real
 
     def launch(self, identity: Identity) -> tuple[str, ...]:
-        """Return what stands before a command line to run it where the units are mounted, under the identity."""
+        """Return what stands before a command line to run it where the units are mounted, under the identity.
+
+        It is good as long as this object lives: it names a descriptor.
+        """
         if not self.units:
             return ()
-        held = _namespace(self.units)
-        if held is None:
+        if self._held is None:
             return (*_private(_STAGE + _EXEC), *map(str, self.units), "--", *_changed(identity))
-        return ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{held.fileno()}", "--", *_changed(identity))
+        return ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{self._held.fileno()}", "--", *_changed(identity))
+
+    @cached_property
+    def _held(self) -> FileIO | None:
+        with _ONE_MAKER:
+            return _namespace(self.units)
 
     def launch_in_place(self, identity: Identity) -> tuple[str, ...]:
         """Return the same for a command line that knows nothing of ``place``: every path is found where it is."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap
 from pytest_wfbench.sandbox.spec import Bind, Command, Finished, Tmpfs
-from pytest_wfbench.sandbox.staging import plan_staging
+from pytest_wfbench.sandbox.staging import _namespace, plan_staging
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can stage; others reach what they can reach")
 
@@ -52,6 +54,19 @@ class TestStaging:
         assert descriptors() == before
         assert "stage" not in mounted
         assert Path("/proc/self/mounts").read_text() == mounted
+
+    def test_first_use_by_many_at_once(self, sandbox: Bubblewrap, closed: Path) -> None:
+        """Whoever comes while the namespace is made waits for it: none enters one that is closed again."""
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(lambda _: read(sandbox, closed), range(6)))
+        assert [(ended.stdout, ended.stderr) for ended in found] == [(b"seen\n", b"")] * 6
+
+    def test_is_kept_while_it_is_used(self, sandbox: Bubblewrap, closed: Path) -> None:
+        """A namespace that no longer has a place in the cache stays open for a command line that names it."""
+        staging = plan_staging([closed], sandbox.identity)
+        words = staging.launch(sandbox.identity)
+        _namespace.cache_clear()
+        assert subprocess.run([*words, "cat", staging.place(closed) / "file"], capture_output=True).stdout == b"seen\n"
 
     def test_namespace_stays_outside(self, sandbox: Bubblewrap, closed: Path) -> None:
         """The command cannot enter the namespace that its paths were staged in."""
