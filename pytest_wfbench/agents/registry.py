@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 from pytest_wfbench.agents.base import Agent
@@ -24,7 +26,7 @@ class UnknownAgent(LookupError):
 
 def known_agents() -> tuple[str, ...]:
     """Return the names of all agents, sorted; none is imported."""
-    return tuple(sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))}))
+    return tuple(sorted({*BUILT_IN, *(point.name for point in _offered())}))
 
 
 def get_agent(name: str) -> Agent:
@@ -36,7 +38,7 @@ def get_agent(name: str) -> Agent:
     Raises:
         UnknownAgent: when nothing has the name, or two things do, or what has it is not called by it.
     """
-    sources = [*_built_in(name), *entry_points(group=GROUP, name=name)]
+    sources = [*_built_in(name), *(point for point in _offered() if point.name == name)]
     if not sources:
         raise UnknownAgent(f"unknown agent {name!r}; known are {', '.join(known_agents())}")
     if len(sources) > 1:
@@ -49,3 +51,13 @@ def get_agent(name: str) -> Agent:
 
 def _built_in(name: str) -> list[EntryPoint]:
     return [EntryPoint(name, BUILT_IN[name], GROUP)] if name in BUILT_IN else []
+
+
+def _offered() -> tuple[EntryPoint, ...]:
+    """What other distributions offer. Looking through all that are installed takes 15 ms, and this is asked per cell."""
+    return _found(entry_points, tuple(sys.path))
+
+
+@lru_cache(maxsize=4)
+def _found(look: Callable[..., Iterable[EntryPoint]], path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    return tuple(look(group=GROUP))
