@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 from pydantic import Field
 
@@ -23,9 +23,13 @@ __all__ = [
     "OpenRequest",
     "Route",
     "SessionUsage",
+    "Terms",
     "Vigil",
+    "Whose",
     "Wire",
 ]
+
+Whose = Literal["cell", "sweep"]
 
 
 class Labels(Message):
@@ -50,14 +54,30 @@ class Route(Message):
     cassettes: Path | None = None
 
 
+class Terms(Message):
+    """On what terms requests may go up: budgets in USD, of the sweep and of each cell, and how many go at once.
+
+    ``prices`` is the price table that budgets go by, none for the bundled one.
+    """
+
+    max_cost: float | None = None
+    cell_max_cost: float | None = None
+    prices: Path | None = None
+    max_parallel: int | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether costs are counted."""
+        return self.max_cost is not None or self.cell_max_cost is not None
+
+
 class OpenRequest(Message):
-    """Opens a socket for one session of one cell. ``seconds`` is the life of its key, ``max_cost`` in USD."""
+    """Opens a socket for one session of one cell. ``seconds`` is the life of its key."""
 
     cell_id: str
     labels: Labels
     models: tuple[str, ...]
     seconds: float
-    max_cost: float | None = None
     provider_tools: tuple[str, ...] = ()
 
 
@@ -75,6 +95,10 @@ class SessionUsage(Message):
 
     ``waiting`` says that an upstream request was open when the close was asked for; ``dropped_keys`` counts body keys
     that the filter removed; ``refused`` counts requests that were answered 4xx by the door itself.
+
+    ``over_budget`` says whose budget a request was refused for, ``sweep_spent`` that nothing of the sweep's is left.
+    ``stood`` are the seconds in which the session waited to be let through, and ``standing`` says that it did when the
+    close was asked for.
     """
 
     events: tuple[Event, ...] = ()
@@ -82,6 +106,10 @@ class SessionUsage(Message):
     waiting: bool = False
     refused: int = 0
     dropped_keys: dict[str, int] = Field(default_factory=dict)
+    over_budget: Whose | None = None
+    sweep_spent: str | None = None
+    stood: float = 0.0
+    standing: bool = False
 
 
 class GatewayLost(Exception):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pytest_wfbench.evidence.manifest import OpenCall
-from pytest_wfbench.gateway.api import Claims, Conversation, Event, OpenRequest, SessionUsage
+from pytest_wfbench.gateway.api import Claims, Conversation, Event, OpenRequest, SessionUsage, Whose
 from pytest_wfbench.gateway.cassette import Script
 from pytest_wfbench.gateway.events import Sink
 from pytest_wfbench.gateway.keys import Claim
+from pytest_wfbench.gateway.ledger import Ledger
+from pytest_wfbench.gateway.stall import Stall
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,9 @@ class Target:
 class Call:
     """One request of a client, from the door's admission to the end of all it caused.
 
-    ``retry_after`` is the provider's word on when to come again: LiteLLM does not pass it on.
+    ``heard`` is the status of the provider's last answer, and its word on when to come again: LiteLLM does not pass
+    that on. ``sent`` counts the attempts before the last time the call went up, ``max_output`` and ``body_bytes`` are
+    the event's.
     """
 
     id: str
@@ -45,7 +49,11 @@ class Call:
     attempts: int = 0
     upstream: int = 0
     at_door: bool = True
-    retry_after: str | None = None
+    heard: tuple[int, str | None] = (0, None)
+    sent: int = 0
+    max_output: int | None = None
+    body_bytes: int | None = None
+    _place: Callable[[], None] | None = None
 
     @property
     def open(self) -> bool:
@@ -61,11 +69,28 @@ class Call:
     def end_attempt(self) -> None:
         """The request to the provider ended, whatever became of it."""
         self.upstream -= 1
-        self.session.wake()
+        self._settle()
 
     def leave_door(self) -> None:
         """The client has its answer, or has gone."""
         self.at_door = False
+        self._settle()
+
+    def take_place(self, give_back: Callable[[], None]) -> None:
+        """It may go up, and occupies a place until it ends."""
+        self._place, self.sent = give_back, self.attempts
+        self.session.stall.change(busy=1)
+
+    def give_place_back(self) -> None:
+        """Let somebody else go up. Harmless without a place."""
+        if self._place is not None:
+            give_back, self._place = self._place, None
+            self.session.stall.change(busy=-1)
+            give_back()
+
+    def _settle(self) -> None:
+        if not self.open:
+            self.give_place_back()
         self.session.wake()
 
 
@@ -78,8 +103,12 @@ class Session:
     sweep_id: str
     targets: Mapping[str, Target]
     sink: Sink | None
+    ledger: Ledger | None = None
     closed: bool = False
     refused: int = 0
+    over_budget: Whose | None = None
+    stall: Stall = field(default_factory=Stall)
+    waiters: set[asyncio.Task[None]] = field(default_factory=set)
     callbacks: int = 0
     events: list[Event] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -97,6 +126,18 @@ class Session:
         if self.sink is not None:
             self.sink.write(event)
         self.events.append(event)
+        self.charge(event)
+
+    def charge(self, event: Event) -> None:
+        """Count a request to the budgets. What is not recorded is not charged either, but for requests that hang."""
+        if self.ledger is not None and self.sink is not None:
+            self.ledger.charge(event)
+
+    def end(self) -> None:
+        """Take no more calls, and refuse those that wait to be let through."""
+        self.closed = True
+        for waiter in tuple(self.waiters):
+            waiter.cancel()
 
     def open_calls(self) -> list[Call]:
         """Return the calls that have not ended."""
@@ -118,14 +159,25 @@ class Session:
             except TimeoutError:
                 return
 
-    def usage(self, waiting: bool = False) -> SessionUsage:
+    async def abandon(self) -> None:
+        """End the requests that have not ended, and wait until each was charged."""
+        tasks = tuple(self.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def usage(self, open_calls: int = 0, waiting: bool = False, standing: bool = False) -> SessionUsage:
         """Return all that passed so far."""
         return SessionUsage(
             events=tuple(self.events),
-            open_calls=len(self.open_calls()),
+            open_calls=open_calls,
             waiting=waiting,
             refused=self.refused,
             dropped_keys=dict(self.dropped),
+            over_budget=self.over_budget,
+            sweep_spent=self.ledger.sweep_spent() if self.ledger else None,
+            stood=round(self.stall.seconds, 4),
+            standing=standing,
         )
 
 

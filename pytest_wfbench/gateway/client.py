@@ -20,10 +20,13 @@ from pytest_wfbench.gateway.api import (
     OpenRequest,
     Route,
     SessionUsage,
+    Terms,
 )
 from pytest_wfbench.gateway.control import (
+    Account,
     Asking,
     Begin,
+    Books,
     Close,
     Health,
     Open,
@@ -39,6 +42,7 @@ from pytest_wfbench.gateway.control import (
 # A close drains for 10 s at most; anything slower than this is dead.
 ANSWER_SECONDS = 30.0
 CHUNK = 1 << 16
+FREE = Terms()
 
 
 class GatewayAddress(Message):
@@ -54,14 +58,16 @@ class Gateway:
     def __init__(self, address: GatewayAddress) -> None:
         self.address = address
 
-    def begin(self, sweep_id: str, usage_path: Path, routes: tuple[Route, ...]) -> None:
+    def begin(self, sweep_id: str, usage_path: Path, routes: tuple[Route, ...], terms: Terms = FREE) -> None:
         """Say where events go and where models lead, once, before the first door. Works while LiteLLM still boots.
+
+        What the file already holds of this sweep is counted as spent.
 
         Raises:
             GatewayRefused: for a faulty cassette, a model without a provider, or a file that cannot be written.
             GatewayLost: when the gateway does not answer.
         """
-        self._ask(Begin(sweep_id=sweep_id, usage_path=usage_path, routes=routes))
+        self._ask(Begin(sweep_id=sweep_id, usage_path=usage_path, routes=routes, terms=terms))
 
     def open(self, request: OpenRequest) -> Door:
         """Open a door. Raises GatewayLost; GatewayRefused, for example when no cassette fits."""
@@ -74,6 +80,10 @@ class Gateway:
     def totals(self, door: Door) -> Seen:
         """Count what passed a door so far. Raises GatewayLost."""
         return Seen.model_validate(self._ask(Totals(door=door.socket)))
+
+    def account(self) -> Books:
+        """Ask what was spent and waited for. Raises GatewayLost."""
+        return Books.model_validate(self._ask(Account()))
 
     def status(self) -> Health:
         """Ask how LiteLLM does. Raises GatewayLost."""

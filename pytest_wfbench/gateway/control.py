@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pytest_wfbench.gateway.api import Message, OpenRequest, Route
+from pytest_wfbench.evidence.manifest import Spending, Traffic
+from pytest_wfbench.gateway.api import Message, OpenRequest, Route, Terms
 
 MAX_LINE = 4 << 20
 
@@ -33,12 +34,13 @@ class Boot(Message):
 
 
 class Begin(Message):
-    """Starts the sweep: where events go, and where models lead."""
+    """Starts the sweep: where events go, where models lead, and on what terms."""
 
     op: Literal["begin"] = "begin"
     sweep_id: str
     usage_path: Path
     routes: tuple[Route, ...]
+    terms: Terms = Terms()
 
 
 class Open(Message):
@@ -62,6 +64,12 @@ class Totals(Message):
     door: Path
 
 
+class Account(Message):
+    """Asks what was spent and waited for."""
+
+    op: Literal["account"] = "account"
+
+
 class Status(Message):
     """Asks how the proxy does."""
 
@@ -81,7 +89,7 @@ class Stop(Message):
     replaced: bool = False
 
 
-Question = Annotated[Begin | Open | Close | Totals | Status | Watch | Stop, Field(discriminator="op")]
+Question = Annotated[Begin | Open | Close | Totals | Account | Status | Watch | Stop, Field(discriminator="op")]
 
 
 class Asking(Message):
@@ -105,6 +113,13 @@ class Health(Message):
     ready: bool
     failed: str | None = None
     pid: int | None = None
+
+
+class Books(Message):
+    """What was spent, none without a budget, and what was waited for."""
+
+    spending: Spending | None = None
+    traffic: Traffic = Traffic()
 
 
 class Seen(Message):

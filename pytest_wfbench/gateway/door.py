@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aiohttp import ClientError, ClientResponse, ClientSession, web
@@ -13,11 +14,13 @@ from aiohttp import ClientError, ClientResponse, ClientSession, web
 from pytest_wfbench.gateway.api import Claims, Conversation
 from pytest_wfbench.gateway.calls import Call, Calls, Session
 from pytest_wfbench.gateway.conversation import read_conversation
-from pytest_wfbench.gateway.filter import ROUTES, Admitted, Refused, admit, read_claims
+from pytest_wfbench.gateway.filter import ROUTES, Admitted, Refused, admit, most_output, read_claims
 from pytest_wfbench.gateway.filter import Route as Way
+from pytest_wfbench.gateway.gate import Gate
 from pytest_wfbench.gateway.http import MAX_BODY, Passage, TooLarge, error_response, read_body
 from pytest_wfbench.gateway.keys import verify
 from pytest_wfbench.gateway.meter import Meter
+from pytest_wfbench.gateway.roads import Patience
 from pytest_wfbench.gateway.tap import CALL_HEADER, Tap
 
 PROTOCOL_HEADERS = ("anthropic-version", "anthropic-beta", "accept")
@@ -36,6 +39,7 @@ class DoorKeeper:
     proxy: ClientSession
     proxy_key: str
     signing_key: bytes
+    gate: Gate
 
     async def handle(self, session: Session, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request on a session's socket."""
@@ -75,7 +79,9 @@ class DoorKeeper:
         session_id, agent_id = read_claims(headers, body)
         claims = Claims(session_id=session_id, agent_id=agent_id)
         kind = _conversation(session, way, admitted, agent_id)
-        return self.calls.open(session, session.targets[admitted.model], admitted.model, claims, kind)
+        call = self.calls.open(session, session.targets[admitted.model], admitted.model, claims, kind)
+        call.max_output, call.body_bytes = most_output(admitted.body), len(json.dumps(admitted.body))
+        return call
 
     async def _count(self, call: Call, admitted: Admitted, request: web.BaseRequest) -> web.StreamResponse:
         body = admitted.body | {"model": call.target.model}
@@ -89,11 +95,16 @@ class DoorKeeper:
             "x-litellm-call-id": call.id,
         }
         body = json.dumps(admitted.body | {"model": call.target.litellm_model}).encode()
+        patience = Patience()
         try:
-            async with self.proxy.post(f"http://proxy{request.path}", data=body, headers=headers) as answer:
-                return await _pass_back(self, call, way, request, answer)
+            while True:
+                await self.gate.admit(call, partial(_has_gone, request))
+                async with self.proxy.post(f"http://proxy{request.path}", data=body, headers=headers) as answer:
+                    if not self.gate.repeats(call, answer.status, patience):
+                        return await _pass_back(self, call, way, request, answer)
+                call.give_place_back()
         except (ClientError, TimeoutError) as error:
-            if call.attempts == 0:
+            if call.attempts == call.sent:
                 call.session.record(self._unsent(call, None, f"the proxy does not answer: {error}"))
             return error_response(502, "api_error", "the gateway's proxy does not answer")
 
@@ -108,8 +119,8 @@ async def _pass_back(
     keeper: DoorKeeper, call: Call, way: Way, request: web.BaseRequest, answer: ClientResponse
 ) -> web.StreamResponse:
     headers = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
-    if call.retry_after is not None:
-        headers["retry-after"] = call.retry_after
+    if (retry_after := call.heard[1]) is not None:
+        headers["retry-after"] = retry_after
     if answer.status >= 400:
         return await _fail(keeper, call, answer, headers)
     passage = Passage(request, web.StreamResponse(status=answer.status, headers=headers))
@@ -132,10 +143,14 @@ async def _fail(
 ) -> web.StreamResponse:
     """Pass an error back. LiteLLM words it, so it may name what only this process is to know."""
     text = keeper.tap.redact((await answer.read()).decode(errors="replace"))
-    if call.attempts == 0:
+    if call.attempts == call.sent:
         call.session.record(keeper._unsent(call, answer.status, text))
     kept = {name: value for name, value in headers.items() if name != "content-length"}
     return web.Response(status=answer.status, body=text.encode(errors="replace"), headers=kept)
+
+
+def _has_gone(request: web.BaseRequest) -> bool:
+    return request.transport is None or request.transport.is_closing()
 
 
 def _count_dropped(session: Session, names: Iterable[str]) -> None:

@@ -33,6 +33,8 @@ CHAT_KEYS = frozenset(
     }
 )  # fmt: skip
 
+OUTPUT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
 
 @dataclass(frozen=True)
 class Route:
@@ -113,6 +115,14 @@ def _with_usage(route: Route, kept: Mapping[str, Any]) -> dict[str, Any]:
     if route.wire == CHAT:
         return {"stream_options": asked | {"include_usage": True}} if kept.get("stream") else {}
     return {"stream_options": {key: value for key, value in asked.items() if key != "include_usage"}}
+
+
+def most_output(body: Mapping[str, Any]) -> int | None:
+    """Return how many output tokens a request allows, over all the answers it asks for; none where it does not say."""
+    stated = [body.get(name) for name in OUTPUT_KEYS]
+    most = max((value for value in stated if type(value) is int and value > 0), default=None)
+    answers = body.get("n")
+    return most and most * (answers if type(answers) is int and answers > 0 else 1)
 
 
 def _allowed_key(key: str, provider_tools: Iterable[str]) -> bool:

@@ -80,6 +80,8 @@ class Meter:
             error_message=self.redact(message)[:MESSAGE_CLIP] if message else None,
             claims=self.call.claims,
             native_usage=reading.usage,
+            max_output=self.call.max_output,
+            body_bytes=self.call.body_bytes,
         )
 
     def _outcome(self, reading: Reading, cut: bool, gone: bool) -> EventStatus:

@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from pytest_wfbench.clock import now

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 
 from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.evidence.redact import Redactor
-from pytest_wfbench.gateway.api import Door, GatewayLost, GatewayRefused, OpenRequest, Route, SessionUsage
+from pytest_wfbench.gateway.api import Door, GatewayLost, GatewayRefused, OpenRequest, SessionUsage
+from pytest_wfbench.gateway.began import Sweep, begin_sweep, scripted
 from pytest_wfbench.gateway.calls import Calls, Session, Target
-from pytest_wfbench.gateway.cassette import CassetteError, CassetteSet, load_cassettes
 from pytest_wfbench.gateway.control import (
+    Account,
     Begin,
+    Books,
     Boot,
     Close,
     Health,
@@ -35,8 +37,8 @@ from pytest_wfbench.gateway.control import (
 from pytest_wfbench.gateway.death import die_with, first_line, when_input_ends
 from pytest_wfbench.gateway.desk import Desk
 from pytest_wfbench.gateway.door import DoorKeeper
-from pytest_wfbench.gateway.events import EventLog
 from pytest_wfbench.gateway.forward import Forward
+from pytest_wfbench.gateway.gate import Gate
 from pytest_wfbench.gateway.http import CONNECTIONS, Listener, listen, raise_descriptor_limit, unix_client
 from pytest_wfbench.gateway.keys import Claim, mint
 from pytest_wfbench.gateway.proxy import Proxy
@@ -56,16 +58,6 @@ class OpenDoor(NamedTuple):
 
     session: Session
     listener: Listener
-
-
-@dataclass
-class Sweep:
-    """What ``begin`` told: where events go, and where models lead."""
-
-    id: str
-    log: EventLog
-    cassettes: Mapping[str, CassetteSet]
-    plain: frozenset[str]
 
 
 @dataclass
@@ -95,6 +87,7 @@ class Gateway:
             Open: self.open,
             Close: self.close,
             Totals: self.totals,
+            Account: self.account,
             Status: self.status,
             Watch: self.watch,
             Stop: self.stop,
@@ -104,23 +97,7 @@ class Gateway:
         """Load the scripts and open the event log, once."""
         if self.sweep is not None:
             raise GatewayRefused("a sweep has begun already: start a gateway for each sweep")
-        try:
-            cassettes = {r.model: load_cassettes(r.cassettes) for r in asked.routes if r.cassettes is not None}
-            plain = frozenset(route.model for route in asked.routes if route.cassettes is None)
-            for route in asked.routes:
-                self._check_provider(route)
-            log = EventLog(asked.usage_path)
-        except CassetteError as error:
-            raise GatewayRefused(str(error)) from None
-        except OSError as error:
-            raise GatewayRefused(f"{asked.usage_path}: cannot be written: {error}") from None
-        self.sweep = Sweep(asked.sweep_id, log, cassettes, plain)
-
-    def _check_provider(self, route: Route) -> None:
-        provider, slash, name = route.model.partition("/")
-        if route.cassettes is None and not (slash and name and provider in self.providers):
-            known = ", ".join(sorted(self.providers)) or "none"
-            raise GatewayRefused(f"model {route.model}: no such provider here (with a key: {known})")
+        self.sweep = begin_sweep(asked, self.providers, self.keeper.gate)
 
     async def open(self, asked: Open) -> Door:
         """Give a session its own socket and key."""
@@ -129,15 +106,14 @@ class Gateway:
             raise GatewayLost(self.proxy.failed)
         if self.sweep is not None and self.sweep.log.failed:
             raise GatewayLost(self.sweep.log.failed)
-        if request.max_cost is not None:
-            raise GatewayRefused("a budget of a session is not supported by this gateway")
         targets = {model: self._target(model, request) for model in request.models}
         hidden = set(request.models) == {SELF_TEST_MODEL}
         name = secrets.token_hex(6)
         expires = int(time.monotonic() + request.seconds) + 1
         claim = Claim(request.cell_id, request.labels.session, name, request.models, expires)
         sink = None if hidden or self.sweep is None else self.sweep.log
-        session = Session(request, claim, self.sweep.id if self.sweep else "none", targets, sink)
+        sweep_id = self.sweep.id if self.sweep else "none"
+        session = Session(request, claim, sweep_id, targets, sink, self.keeper.gate.ledger)
         path = self.boot.directory / "d" / name
         handler = partial(self.keeper.handle, session)
         listener = await listen(path, handler, 0o600, self.boot.owner, CONNECTIONS)
@@ -152,24 +128,15 @@ class Gateway:
 
     def _target(self, model: str, request: OpenRequest) -> Target:
         if model == SELF_TEST_MODEL:
-            return _scripted(SELF_TEST_SCRIPT)
+            return scripted(SELF_TEST_SCRIPT)
         if self.sweep is None:
             raise GatewayRefused("no sweep has begun")
-        if (cassettes := self.sweep.cassettes.get(model)) is not None:
-            try:
-                return _scripted(cassettes.find(request.labels))
-            except CassetteError as error:
-                raise GatewayRefused(str(error)) from None
-        if model not in self.sweep.plain:
-            raise GatewayRefused(f"model {model} is not among the sweep's routes")
-        provider, _, name = model.partition("/")
-        return Target(provider, name)
+        return self.sweep.target(model, request)
 
     async def close(self, asked: Close) -> SessionUsage:
         """Refuse new calls, drain the open ones, and take the socket away."""
         session, listener = self._known(asked.door)
         del self.doors[asked.door]
-        session.closed = True
         self.closing.add(session.claim.door)
         try:
             return await self._close(session, listener)
@@ -177,12 +144,14 @@ class Gateway:
             self.closing.discard(session.claim.door)
 
     async def _close(self, session: Session, listener: Listener) -> SessionUsage:
-        waiting = any(call.upstream for call in session.calls)
+        waiting, standing = any(call.upstream for call in session.calls), session.stall.still
+        session.end()
         await session.drain(DRAIN_SECONDS)
-        usage = session.usage(waiting)
         self.lost_calls += session.unfinished()
-        for task in tuple(session.tasks):
-            task.cancel()
+        open_calls = len(session.open_calls())
+        await session.abandon()
+        usage = session.usage(open_calls, waiting, standing)
+        self.keeper.gate.waited += session.stall.seconds
         await listener.close(HANDLER_SECONDS)
         self.keeper.calls.forget(session)
         if session.sink is not None:
@@ -205,6 +174,10 @@ class Gateway:
         """Count what passed a door so far."""
         session = self._known(asked.door).session
         return Seen(events=len(session.events), callbacks=session.callbacks, open_calls=len(session.open_calls()))
+
+    async def account(self, asked: Account) -> Books:
+        """Say what was spent and waited for."""
+        return self.keeper.gate.books(door.session for door in self.doors.values())
 
     async def status(self, asked: Status) -> Health:
         """Say how the proxy does."""
@@ -233,10 +206,6 @@ class Gateway:
         return tuple(self.lost_calls)
 
 
-def _scripted(script: Any) -> Target:
-    return Target(script.cassette.provider, script.cassette.model, script)
-
-
 async def run(boot: Boot) -> bool:
     """Serve until told to stop, or until the controller is gone; return whether another gateway takes its place."""
     private, doors = boot.directory / "p", boot.directory / "d"
@@ -246,11 +215,11 @@ async def run(boot: Boot) -> bool:
         directory.mkdir(mode=mode)
     proxy = Proxy(private)
     providers = {provider.name: provider for provider in boot.providers}
-    calls, forward, signing_key = Calls(), Forward(providers), secrets.token_bytes(32)
+    calls, gate, forward, signing_key = Calls(), Gate(), Forward(providers), secrets.token_bytes(32)
     known = [boot.token, proxy.key, proxy.tap_secret, *(provider.key for provider in boot.providers)]
-    tap = Tap(calls, proxy.tap_secret, Replay(), forward, Redactor(known).text)
+    tap = Tap(calls, proxy.tap_secret, Replay(), forward, Redactor(known).text, gate.hear)
     async with unix_client(proxy.socket) as client:
-        keeper = DoorKeeper(calls, tap, client, proxy.key, signing_key)
+        keeper = DoorKeeper(calls, tap, client, proxy.key, signing_key, gate)
         gateway = Gateway(boot, proxy, keeper, providers, signing_key)
         tap_listener = await listen(proxy.tap_socket, tap.handle)
         control = await Desk(boot.token, gateway.answer).open(private / boot.control)

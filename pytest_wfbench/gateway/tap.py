@@ -29,17 +29,26 @@ WIRES: Mapping[str, Wire] = {
     "/v1/responses": "openai-responses",
     "/v1/chat/completions": "openai-chat",
 }
+Hear = Callable[[Call, int, str | None], None]
+
+
+def _remember(call: Call, status: int, retry_after: str | None) -> None:
+    call.heard = (status, retry_after)
 
 
 @dataclass(frozen=True)
 class Tap:
-    """Answers LiteLLM. ``secret`` is what LiteLLM takes for the provider's key; ``redact`` cleans error messages."""
+    """Answers LiteLLM. ``secret`` is what LiteLLM takes for the provider's key; ``redact`` cleans error messages.
+
+    ``hear`` is told of each answer its status, and the provider's word on when to come again.
+    """
 
     calls: Calls
     secret: str
     replay: Upstream
     forward: Upstream
     redact: Redact
+    hear: Hear = _remember
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request of LiteLLM, or its callback."""
@@ -80,11 +89,15 @@ class Tap:
         try:
             upstream = self.replay if sent.call.target.script is not None else self.forward
             async with upstream.answer(sent) as answer:
-                sent.call.retry_after = answer.headers.get("retry-after")
+                self.hear(sent.call, answer.status, answer.headers.get("retry-after"))
                 return await self._pass_on(request, meter, answer, session.record)
         except Cut as error:
             session.record(meter.event(cut=True, error=str(error)))
             return error_response(502, "api_error", "the provider did not answer")
+        except asyncio.CancelledError:
+            # Still open when its session was closed: listed as such, without an event, and paid for all the same.
+            session.charge(meter.event(cut=True).model_copy(update={"status": "cut"}))
+            raise
         finally:
             session.tasks.discard(task)
             sent.call.end_attempt()
