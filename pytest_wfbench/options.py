@@ -57,6 +57,7 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("include-expensive", "flag", False, "run tasks marked expensive too"),
     OptionSpec("results", "text", "results", "parent of the sweep's results directory", "DIR"),
     OptionSpec("prices", "text", None, "price table that overrides the bundled one", "FILE"),
+    OptionSpec("no-preflight", "flag", False, "start cells without a sign of life from each model"),
     OptionSpec("outage-limit", "number", 5, "stop after N consecutive unusable cells; 0 is off", "N"),
     OptionSpec("min-pass", "fraction", None, "least share of graded cells that must pass, 0..1", "F"),
     OptionSpec("max-unusable", "number", 0, "unusable cells tolerated", "N"),
@@ -97,6 +98,7 @@ class Options:
     sandbox: str
     agent_option: tuple[str, ...] = ()
     strict_versions: bool = False
+    no_preflight: bool = False
     limit_memory: str | None = None
     limit_processes: str | None = None
     limit_disk: str | None = None

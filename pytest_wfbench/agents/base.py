@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.sandbox.spec import HOME, WORKSPACE, Mount
+from pytest_wfbench.wires import CHAT
 
 
 class AgentUnavailable(Exception):
@@ -75,12 +76,13 @@ class Traits:
 
     ``efforts`` are the values of ``--wfbench-effort`` that it knows, ``options`` the names that may be set for it, each
     with a pattern that the whole value matches. ``denies`` are tools that an arm may deny it, because it can go without
-    or never has them; none where it passes any name on.
+    or never has them; none where it passes any name on. ``wire`` is the format in which it speaks to its model.
     """
 
     efforts: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     denies: frozenset[str] | None = frozenset({"Skill"})
+    wire: str = CHAT
 
 
 class Agent(Protocol):

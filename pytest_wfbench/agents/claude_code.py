@@ -13,6 +13,7 @@ from pytest_wfbench.agents.native import Native
 from pytest_wfbench.agents.skill_files import prompt_with_tool
 from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.sandbox.spec import HOME, Tmpfs
+from pytest_wfbench.wires import ANTHROPIC
 
 TARGET = "/opt/wfbench/claude"
 BINARY = Native(
@@ -61,6 +62,7 @@ class ClaudeCodeAgent:
     uses_model = True
     skills: SkillSupport = "native"
     traits = Traits(
+        wire=ANTHROPIC,
         efforts=("low", "medium", "high", "xhigh", "max"),
         options=dict.fromkeys(OPTIONS, r"[1-9][0-9]{0,6}"),
         denies=None,

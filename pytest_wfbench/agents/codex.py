@@ -12,6 +12,7 @@ from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native, search_tool, with_tools
 from pytest_wfbench.agents.skill_files import prompt_with_file, with_skill_uses
 from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.wires import RESPONSES
 
 TARGET = "/opt/wfbench/codex"
 HOME = ".codex"
@@ -37,6 +38,7 @@ class CodexAgent:
     uses_model = True
     skills: SkillSupport = "file"
     traits = Traits(
+        wire=RESPONSES,
         efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
         options={"verbosity": "low|medium|high", "context_window": "[1-9][0-9]{0,6}"},
         denies=frozenset({SKILL_TOOL, "WebFetch", "WebSearch"}),

@@ -20,6 +20,7 @@ from pytest_wfbench.gateway.gate import Gate
 from pytest_wfbench.gateway.http import MAX_BODY, Passage, TooLarge, error_response, read_body
 from pytest_wfbench.gateway.keys import verify
 from pytest_wfbench.gateway.meter import Meter
+from pytest_wfbench.gateway.proxy import litellm_name
 from pytest_wfbench.gateway.roads import Patience
 from pytest_wfbench.gateway.tap import CALL_HEADER, Tap
 
@@ -94,7 +95,8 @@ class DoorKeeper:
             CALL_HEADER: call.id,
             "x-litellm-call-id": call.id,
         }
-        body = json.dumps(admitted.body | {"model": call.target.litellm_model}).encode()
+        model = litellm_name(call.target.provider, call.target.model, way.wire)
+        body = json.dumps(admitted.body | {"model": model}).encode()
         patience = Patience()
         try:
             while True:

@@ -20,7 +20,8 @@ def _anthropic_key(key: str) -> dict[str, str]:
 
 
 def _bearer(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"}
+    """A provider that takes no key gets none."""
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 KEY_HEADERS: Mapping[str, Callable[[str], dict[str, str]]] = {"anthropic": _anthropic_key}

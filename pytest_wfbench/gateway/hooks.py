@@ -13,6 +13,7 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, UnixConnector
 from litellm.integrations.custom_logger import CustomLogger
 from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+from litellm.llms.openai.responses.transformation import OpenAIResponsesAPIConfig
 
 CALL_HEADER = "x-wfbench-call"
 TAP = os.environ["WFBENCH_TAP"]
@@ -30,6 +31,14 @@ def _transport(*_: Any, **__: Any) -> LiteLLMAiohttpTransport:
 
 # The one factory that the clients of all three wire formats take their transport from.
 AsyncHTTPHandler.create_async_transport = staticmethod(_transport)  # type: ignore[method-assign]
+
+
+def _never(*_: Any, **__: Any) -> bool:
+    return False
+
+
+# A model that its table does not know it would ask for a whole answer, and let the client wait for what is a stream.
+OpenAIResponsesAPIConfig.should_fake_stream = _never  # type: ignore[method-assign]
 
 
 class Hooks(CustomLogger):

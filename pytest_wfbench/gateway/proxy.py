@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,16 @@ from typing import Any
 from aiohttp import ClientError, ClientSession
 
 from pytest_wfbench.gateway.http import unix_client
+from pytest_wfbench.gateway.providers import BY_NAME, KNOWN, KnownProvider
+from pytest_wfbench.wires import ANTHROPIC, RESPONSES
 
 READY_PATH = "http://proxy/health/readiness"
 POLL_SECONDS = 0.1
 END_SECONDS = 3.0
 LOG_TAIL = 4000
 TAP_URL = "http://tap"
-# Which providers LiteLLM may name, and the path their base URL ends with.
-UPSTREAM_PATHS: Mapping[str, str] = {"anthropic": "", "openai": "/v1"}
+# Those that LiteLLM knows by their own names, and what marks the entry for clients of Anthropic's format.
+OWN, MESSAGES = frozenset({"anthropic", "openai"}), ".messages"
 HOOKS_MODULE = "wfbench_hooks"
 SETTINGS: Mapping[str, str] = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -32,6 +34,7 @@ SETTINGS: Mapping[str, str] = {
     "LITELLM_RUST": "False",
     "LITELLM_USE_CHAT_COMPLETIONS_URL_FOR_ANTHROPIC_MESSAGES": "1",
     "DISABLE_AIOHTTP_TRUST_ENV": "True",
+    "HF_HUB_OFFLINE": "1",
     "NO_DOCS": "True",
     "DISABLE_ADMIN_UI": "True",
     "NO_PROXY": "*",
@@ -43,24 +46,14 @@ def configuration() -> dict[str, Any]:
 
     It names no model: doors and tap hold the allow-lists, so that LiteLLM can boot before the cases are read.
     """
-    models = [
-        {
-            "model_name": f"{name}/*",
-            "litellm_params": {
-                "model": f"{name}/*",
-                "api_base": TAP_URL + path,
-                "api_key": "os.environ/WFBENCH_TAP_SECRET",
-                "max_retries": 0,
-            },
-        }
-        for name, path in UPSTREAM_PATHS.items()
-    ]
     return {
-        "model_list": models,
+        "model_list": [deployment for known in KNOWN for deployment in _deployments(known)],
         "litellm_settings": {
             "num_retries": 0,
             "request_timeout": 3600,
             "drop_params": True,
+            # To count tokens of some models it would ask the network for their tokenizer, and stand still meanwhile.
+            "disable_hf_tokenizer_download": True,
             "callbacks": [f"{HOOKS_MODULE}.hooks"],
         },
         "router_settings": {"num_retries": 0, "max_fallbacks": 0, "disable_cooldowns": True},
@@ -68,6 +61,40 @@ def configuration() -> dict[str, Any]:
             "master_key": "os.environ/LITELLM_MASTER_KEY",
             "always_include_stream_usage": True,
             "disable_spend_logs": True,
+        },
+    }
+
+
+def litellm_name(provider: str, model: str, wire: str) -> str:
+    """Return how LiteLLM is asked for a provider's model by a client of this wire format."""
+    known = BY_NAME[provider]
+    apart = wire == ANTHROPIC and ANTHROPIC in known.speaks and provider not in OWN
+    return f"{provider}{MESSAGES if apart else ''}/{model}"
+
+
+def _deployments(known: KnownProvider) -> Iterator[dict[str, Any]]:
+    """Yield a provider's entries: what it speaks itself passes untranslated, and keeps all that is the format's own.
+
+    LiteLLM knows how ``anthropic`` and ``openai`` differ from their formats; of others it is told the format alone.
+    """
+    if known.name in OWN:
+        yield _deployment(known.name, known.name, "" if known.speaks == {ANTHROPIC} else "/v1")
+        return
+    chat_alone = {} if RESPONSES in known.speaks else {"use_chat_completions_api": True}
+    yield _deployment(known.name, "litellm_proxy", "/v1", **chat_alone)
+    if ANTHROPIC in known.speaks:
+        yield _deployment(known.name + MESSAGES, "anthropic", "")
+
+
+def _deployment(group: str, provider: str, path: str, **more: Any) -> dict[str, Any]:
+    return {
+        "model_name": f"{group}/*",
+        "litellm_params": {
+            "model": f"{provider}/*",
+            "api_base": TAP_URL + path,
+            "api_key": "os.environ/WFBENCH_TAP_SECRET",
+            "max_retries": 0,
+            **more,
         },
     }
 

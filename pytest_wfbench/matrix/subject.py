@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 REPLAY = "replay/"
+MOVING = frozenset({"latest", "auto"})
 EXAMPLE = "write AGENT:MODEL, for example mini:replay/demo"
 
 
@@ -44,3 +46,10 @@ def parse_subject(text: str) -> Subject:
     if model.endswith("/"):
         raise BadSubject(f"{text!r} is not a subject: nothing stands after its last slash; {EXAMPLE}")
     return Subject(agent, model)
+
+
+def moves(model: str) -> bool:
+    """Whether a model's name may stand for another one tomorrow: an alias, or no tag where that means the latest."""
+    provider, _, name = model.lower().partition("/")
+    last = re.split(r"[/:@-]", name or provider)[-1]
+    return last in MOVING or (provider == "ollama" and ":" not in name)

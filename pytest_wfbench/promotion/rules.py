@@ -10,11 +10,11 @@ from pydantic import Field
 
 from pytest_wfbench.evidence.manifest import Asked, Metric
 from pytest_wfbench.evidence.row import Block, Row
+from pytest_wfbench.matrix.subject import moves
 from pytest_wfbench.statistics.aggregate import Measure, Number
 from pytest_wfbench.statistics.paired import Pair, Side
 
 TOLERANCE = 1e-9
-MOVING = ("latest", "auto")
 
 Decided = Literal["promote", "keep_incumbent", "insufficient_evidence"]
 
@@ -110,7 +110,7 @@ def model_is_named(comparison: Comparison) -> Iterator[str]:
     """Every row names a model that does not move."""
     rows = [run.row for pair in comparison.pairs for side in (pair.incumbent, pair.candidate) for run in side.runs]
     unnamed = sum(row.requested_model is None for row in rows)
-    moving = sorted({row.requested_model for row in rows if row.requested_model and _moves(row.requested_model)})
+    moving = sorted({row.requested_model for row in rows if row.requested_model and moves(row.requested_model)})
     if unnamed:
         yield f"{unnamed} of {len(rows)} runs name no model: evidence is bound to one."
     for model in moving:
@@ -135,10 +135,6 @@ def rows_are_sandboxed(comparison: Comparison) -> Iterator[str]:
 
 
 SHARED: tuple[Rule, ...] = (something_is_paired, model_is_named, runs_are_enough, rows_are_sandboxed)
-
-
-def _moves(model: str) -> bool:
-    return model.lower().replace("/", "-").replace(":", "-").split("-")[-1] in MOVING
 
 
 def _too_few(pair: Pair, arm: str, side: Side, needed: int) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pytest_wfbench.evidence.manifest import OpenCall, Skipped, Stop, Sweep
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import RowWriter, write_sweep
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
+from pytest_wfbench.gateway.client import Gateway
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
@@ -24,6 +25,7 @@ from pytest_wfbench.sweep.gateway import SweepGateway
 from pytest_wfbench.sweep.head import head_commit
 from pytest_wfbench.sweep.manifest import describe_sweep, results_parent
 from pytest_wfbench.sweep.plan import Plan, sandbox_name
+from pytest_wfbench.sweep.preflight import dead_models, probes
 from pytest_wfbench.sweep.scratch import scratch_directory
 from pytest_wfbench.sweep.snapshot import MachineUnfit, capitalised
 
@@ -95,6 +97,7 @@ class LiveSweep:
         needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
         if self._gateway and needed:
             self._prove_gateway(self._gateway)
+            self._prove_models(self._gateway, cells)
         elif self._gateway:
             self._gateway.stop()
 
@@ -134,6 +137,18 @@ class LiveSweep:
         except (GatewayLost, GatewayRefused) as error:
             self._stop = Stop(kind="preflight", cause=self.context.redactor.text(str(error)))
             raise SweepFailed(f"the gateway failed its preflight: {error}") from error
+
+    def _prove_models(self, gateway: SweepGateway, cells: Sequence[Cell]) -> None:
+        plan = self.context.plan
+        wanted = () if plan.options.no_preflight else probes(plan, cells)
+        try:
+            dead = dead_models(Gateway(gateway.address), wanted)
+        except GatewayLost as error:
+            dead = (str(error),)
+        if dead:
+            cause = self.context.redactor.text(f"no cell was run, for a model gave no sign of life. {'; '.join(dead)}")
+            self._stop = Stop(kind="preflight", cause=cause)
+            raise SweepFailed(cause)
 
     def write(self, row: Row) -> None:
         """Append a row; it is on the disk when this returns.

@@ -24,8 +24,9 @@ from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.places import exposed, unwritable
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories, sandbox_name
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
+from pytest_wfbench.sweep.secrets import written_keys
 from pytest_wfbench.sweep.snapshot import MachineUnfit, snapshot
-from pytest_wfbench.sweep.subjects import find_runtimes, key_problems, read_subjects
+from pytest_wfbench.sweep.subjects import find_runtimes, key_problems, moving_problems, read_subjects
 from pytest_wfbench.sweep.wishes import version_problems, wish_problems
 from pytest_wfbench.usage.prices import BadPrices, PriceTable
 from pytest_wfbench.workspace.skills import missing_skills
@@ -94,6 +95,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         if task.task.id in templates:
             found.add(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
     found.add(key_problems(subjects))
+    found.add(written_keys([*files, *(entry.file for entry in arms.values())]))
+    found.add(moving_problems(subjects, arms.values()))
     found.add(wish_problems(subjects, options))
     found.add(version_problems(runtimes, options))
     found.add(_price_problems(options, directory))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pytest_wfbench.agents.base import AgentUnavailable, Runtime
 from pytest_wfbench.agents.registry import UnknownAgent, get_agent
-from pytest_wfbench.gateway.providers import KeyMissing, ProviderUnknown, provider_of
+from pytest_wfbench.gateway.providers import ProviderUnusable, provider_of
 from pytest_wfbench.matrix.problems import Problem
-from pytest_wfbench.matrix.subject import BadSubject, Subject, parse_subject
+from pytest_wfbench.matrix.subject import BadSubject, Subject, moves, parse_subject
 from pytest_wfbench.options import Options
+from pytest_wfbench.sweep.plan import FileArms
 from pytest_wfbench.sweep.scripts import CASSETTES
 
 DEFAULT_SUBJECT = "mini:replay/demo"
@@ -63,6 +64,14 @@ def key_problems(subjects: Sequence[Subject]) -> Iterator[Problem]:
             continue
         try:
             provider_of(subject.model, os.environ)
-        except (KeyMissing, ProviderUnknown) as error:
-            message, _, remedy = str(error).partition(": ")
-            yield Problem(str(subject), 0, "", "", message, remedy[0].upper() + remedy[1:])
+        except ProviderUnusable as error:
+            yield from (Problem(str(subject), 0, "", "", fault.message, fault.remedy) for fault in error.faults)
+
+
+def moving_problems(subjects: Sequence[Subject], arms: Iterable[FileArms]) -> Iterator[Problem]:
+    """A gate weighs a candidate on one named model: an alias could be another one by the time of the last cell."""
+    gated = sorted({arm.name for entry in arms for arm in entry.chosen if arm.candidate_of})
+    for subject in subjects if gated else ():
+        if get_agent(subject.agent).uses_model and not subject.cassette and moves(subject.model):
+            message = f"{subject.model} is an alias that moves, so no gate can weigh {', '.join(gated)} on it"
+            yield Problem(str(subject), 0, "", "", message, "Name the model's version, or leave the candidate arms out")
