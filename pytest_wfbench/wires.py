@@ -163,6 +163,21 @@ class StreamReader:
         return Reading(usage, state.model, state.response_id, state.started, state.finished, state.error)
 
 
+def stream_events(data: bytes) -> Iterator[Mapping[str, Any]]:
+    """Yield the events of a streamed answer that was kept; what is no JSON object is passed over."""
+    lines = _Lines()
+    for chunk in (data, b"\n\n"):
+        for text in lines.feed(chunk):
+            event = _parse(text)
+            if isinstance(event, dict):
+                yield event
+
+
+def read_object(data: bytes) -> Mapping[str, Any]:
+    """Return the JSON object that some bytes are, or an empty one."""
+    return _mapping(_parse(data))
+
+
 def read_whole(data: bytes) -> Reading:
     """Read an answer that was not streamed; an unreadable one is neither started nor finished."""
     document = _parse(data)

@@ -25,11 +25,6 @@ class Target:
     model: str
     script: Script | None = None
 
-    @property
-    def litellm_model(self) -> str:
-        """The model as LiteLLM is asked for it."""
-        return f"{self.provider}/{self.model}"
-
 
 @dataclass
 class Call:
@@ -113,6 +108,7 @@ class Session:
     events: list[Event] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     failures: Counter[tuple[str | None, int]] = field(default_factory=Counter)
+    given: Counter[tuple[str | None, int]] = field(default_factory=Counter)
     calls: list[Call] = field(default_factory=list)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     changed: asyncio.Event = field(default_factory=asyncio.Event)

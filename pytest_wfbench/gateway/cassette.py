@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -12,18 +12,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from pytest_wfbench.files import UnsafeFile, read_untrusted
 from pytest_wfbench.gateway.api import Labels
+from pytest_wfbench.gateway.conversation import side_of, subagents
 from pytest_wfbench.matrix.faults import problem_of_yaml, problems_of, yaml_problems
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.yamldoc import BadYaml, read_yaml
 
 ANY = "*"
-MAX_BYTES = 4 << 20
+MAX_BYTES = 16 << 20
 MAX_DELAY = 3600.0
 SUFFIXES = (".yaml", ".yml")
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)\Z")
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-ProviderName = Literal["anthropic", "openai"]
+ProviderName = Literal["anthropic", "openai", "litellm", "openrouter", "ollama"]
+# What these report: the others speak either format, as they are asked.
+OPENAI_ALONE = frozenset({"openai", "ollama"})
 Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal"]
 Tokens = Annotated[int, Field(ge=0)]
 
@@ -77,18 +80,23 @@ class Match(_Script):
 
 
 class Tool(_Script):
-    """A tool the model calls."""
+    """A tool the model calls. ``raw`` is what it wrote in place of an input, where that is no JSON object."""
 
     name: Annotated[str, Field(min_length=1)]
     input: dict[str, Any] = Field(default_factory=dict)
+    raw: str | None = None
 
 
 class Reported(_Script):
-    """What an answer reports, in neutral names; a field that is left out is not reported."""
+    """What an answer reports, in neutral names; a field that is left out is not reported.
+
+    ``cache_write_hour`` is how much of ``cache_write_input`` was written for an hour, where that is told.
+    """
 
     ordinary_input: Tokens | None = None
     cache_read_input: Tokens | None = None
     cache_write_input: Tokens | None = None
+    cache_write_hour: Tokens | None = None
     total_input: Tokens | None = None
     output: Tokens | None = None
     reasoning_output: Tokens | None = None
@@ -98,6 +106,8 @@ class Reported(_Script):
         parts = self._parts()
         if parts is not None and self.total_input not in (None, parts):
             raise ValueError(f"total_input is not the sum of the three inputs: write {parts}, or leave it out")
+        if (self.cache_write_hour or 0) > (self.cache_write_input or 0):
+            raise ValueError("cache_write_hour is a part of cache_write_input: it cannot be more")
         return self
 
     def _parts(self) -> int | None:
@@ -122,7 +132,10 @@ class Failure(_Script):
 
 
 class Turn(_Script):
-    """One answer. ``on`` moves it to a side conversation; ``delay`` is in seconds, before the first byte."""
+    """One answer. ``on`` moves it to a side conversation; ``delay`` is in seconds, before the first byte.
+
+    ``model`` says who answers where it is not the cassette's; ``first`` what the same request got before, once each.
+    """
 
     text: str = ""
     tools: Annotated[tuple[Tool, ...], BeforeValidator(_tuple)] = ()
@@ -132,6 +145,8 @@ class Turn(_Script):
     cut: bool = False
     stop: Stop | None = None
     on: Annotated[str, Field(pattern=r"^(title|subagent:\S+)$")] | None = None
+    model: Annotated[str, Field(min_length=1)] | None = None
+    first: Annotated[tuple[Turn, ...], BeforeValidator(_tuple)] = ()
 
     @model_validator(mode="after")
     def _answers(self) -> Self:
@@ -140,6 +155,8 @@ class Turn(_Script):
             raise ValueError("required key 'usage' is missing: write the tokens, or `usage: {}` if none are reported")
         if self.cut and self.error:
             raise ValueError("cut and error exclude each other: use two turns")
+        if any(earlier.on or earlier.first for earlier in self.first):
+            raise ValueError("what comes first is of the same turn: leave `on` and `first` out of it")
         return self
 
 
@@ -154,8 +171,9 @@ class Cassette(_Script):
     @model_validator(mode="after")
     def _reportable(self) -> Self:
         for number, turn in enumerate(self.turns, 1):
-            if turn.usage is not None and (fault := _unreportable(self.provider, turn.usage)):
-                raise ValueError(f"turn {number}, {fault}")
+            for answer in (*turn.first, turn):
+                if answer.usage is not None and (fault := _unreportable(self.provider, answer.usage)):
+                    raise ValueError(f"turn {number}, {fault}")
         return self
 
 
@@ -166,8 +184,10 @@ def _unreportable(provider: ProviderName, usage: Reported) -> str | None:
             return "anthropic reports no reasoning tokens: leave reasoning_output out"
         if usage.total_input is not None and None in inputs:
             return "anthropic reports no total: write its three parts"
-    elif usage.ordinary_input is not None and None in inputs:
-        return "openai reports a total and what of it was cached: write both cache fields, or total_input alone"
+    elif provider in OPENAI_ALONE and usage.ordinary_input is not None and None in inputs:
+        return f"{provider} reports a total and what of it was cached: write both cache fields, or total_input alone"
+    elif provider in OPENAI_ALONE and usage.cache_write_hour is not None:
+        return f"{provider} does not report cache_write_hour: leave it out"
     return None
 
 
@@ -188,13 +208,19 @@ class Script:
         return tuple(turn for turn in self.cassette.turns if turn.on == on)
 
     def subagent_of(self, prompt: str) -> str | None:
-        """Return ``subagent:<name>`` where a scripted tool call started one with this prompt."""
-        for turn in self.cassette.turns:
-            for tool in turn.tools:
-                name, text = tool.input.get("subagent_type"), tool.input.get("prompt")
-                if isinstance(name, str) and isinstance(text, str) and text and text in prompt:
-                    return f"subagent:{name}"
-        return None
+        """Return whose conversation this prompt opens, where a scripted tool call starts a subagent with it.
+
+        The second of one name is ``subagent:<name>#2`` if it has turns of its own, else it shares those of the first.
+        """
+        found = side_of(subagents(inputs_of(self.cassette.turns)), prompt)
+        if found and not self.turns(found):
+            return found.rpartition("#")[0] or found
+        return found
+
+
+def inputs_of(turns: Iterable[Turn]) -> Iterator[Mapping[str, Any]]:
+    """Yield the inputs of all tool calls of some turns."""
+    return (tool.input for turn in turns for answer in (*turn.first, turn) for tool in answer.tools)
 
 
 @dataclass(frozen=True)

@@ -58,16 +58,25 @@ class Gateway:
     def __init__(self, address: GatewayAddress) -> None:
         self.address = address
 
-    def begin(self, sweep_id: str, usage_path: Path, routes: tuple[Route, ...], terms: Terms = FREE) -> None:
+    def begin(
+        self,
+        sweep_id: str,
+        usage_path: Path,
+        routes: tuple[Route, ...],
+        record: Path | None = None,
+        terms: Terms = FREE,
+    ) -> None:
         """Say where events go and where models lead, once, before the first door. Works while LiteLLM still boots.
 
-        What the file already holds of this sweep is counted as spent.
+        What the file already holds of this sweep is counted as spent. With ``record`` each session becomes a cassette
+        in that directory.
 
         Raises:
             GatewayRefused: for a faulty cassette, a model without a provider, or a file that cannot be written.
             GatewayLost: when the gateway does not answer.
         """
-        self._ask(Begin(sweep_id=sweep_id, usage_path=usage_path, routes=routes, terms=terms))
+        asked = Begin(sweep_id=sweep_id, usage_path=usage_path, routes=routes, record=record, terms=terms)
+        self._ask(asked)
 
     def open(self, request: OpenRequest) -> Door:
         """Open a door. Raises GatewayLost; GatewayRefused, for example when no cassette fits."""

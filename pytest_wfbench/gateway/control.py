@@ -34,13 +34,14 @@ class Boot(Message):
 
 
 class Begin(Message):
-    """Starts the sweep: where events go, where models lead, and on what terms."""
+    """Starts the sweep: where events go, where models lead, on what terms, and where it is recorded, if anywhere."""
 
     op: Literal["begin"] = "begin"
     sweep_id: str
     usage_path: Path
     routes: tuple[Route, ...]
     terms: Terms = Terms()
+    record: Path | None = None
 
 
 class Open(Message):

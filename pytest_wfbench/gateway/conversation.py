@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
@@ -126,3 +127,30 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], Conversation]] = {
 def read_conversation(wire: str, body: Mapping[str, Any]) -> Conversation:
     """Return what a request of a known wire format says; fields of wrong types read as absent."""
     return READERS[wire](body)
+
+
+def subagents(inputs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the prompt of each subagent that tool calls start: ``subagent:<name>``, ``subagent:<name>#2``, …
+
+    Args:
+        inputs: what the tools were called with, in the order of the calls.
+    """
+    found: dict[str, str] = {}
+    for given in inputs:
+        name, prompt = given.get("subagent_type"), given.get("prompt")
+        if isinstance(name, str) and isinstance(prompt, str) and prompt:
+            _enter(found, "subagent:" + re.sub(r"\s+", "-", name), prompt)
+    return found
+
+
+def _enter(found: dict[str, str], name: str, prompt: str) -> None:
+    """Give a prompt that is new the next free name."""
+    for free in chain((name,), (f"{name}#{number}" for number in count(2))):
+        if found.setdefault(free, prompt) == prompt:
+            return
+
+
+def side_of(started: Mapping[str, str], opening: str) -> str | None:
+    """Return the subagent whose prompt a conversation opens with: of several, the one with the longest."""
+    fitting = [name for name, prompt in started.items() if prompt in opening]
+    return max(fitting, key=lambda name: len(started[name]), default=None)

@@ -23,6 +23,8 @@ NOTHING = Reported(ordinary_input=0, cache_read_input=0, cache_write_input=0, ou
 # What a request for a title gets where the script has none: it is answered, and adds nothing.
 DEFAULT_TITLE = Turn(text="Replayed session", usage=NOTHING)
 BYTES_PER_TOKEN = 4
+# A conversation, and a turn of it.
+Place = tuple[str | None, int]
 
 
 def side_conversation(script: Script, conversation: Conversation, title: bool) -> str | None:
@@ -63,21 +65,29 @@ class Replay:
         if number >= len(turns):
             yield _failed(form, _exhausted(script, side, len(turns)))
             return
-        turn = turns[number]
+        place = (side, number)
+        turn = _due(turns[number], request, place)
         await asyncio.sleep(turn.delay)
-        if turn.error and _strikes(turn.error, request, (side, number)):
+        if turn.error and _strikes(turn.error, request, place):
             yield _failed(form, turn.error)
             return
         yield _answered(form, turn, number, request, conversation)
 
 
-def _strikes(failure: Failure, request: UpstreamRequest, place: tuple[str | None, int]) -> bool:
+def _due(turn: Turn, request: UpstreamRequest, place: Place) -> Turn:
+    """Return what the request gets this time: what comes first is used up first, in each session anew."""
+    given = request.call.session.given
+    given[place] += 1
+    return turn.first[given[place] - 1] if given[place] <= len(turn.first) else turn
+
+
+def _strikes(failure: Failure, request: UpstreamRequest, place: Place) -> bool:
     """Whether a scripted error happens this time: ``times`` is counted per session and turn."""
     failures = request.call.session.failures
-    if failure.times is not None and failures[place] >= failure.times:
-        return False
+    if failure.times is None:
+        return True
     failures[place] += 1
-    return True
+    return failures[place] <= failure.times
 
 
 def _failed(form: Form, failure: Failure) -> UpstreamAnswer:
@@ -108,11 +118,12 @@ def _compose(form: Form, turn: Turn, number: int, request: UpstreamRequest) -> A
     assert script is not None
     name = f"{request.call.id}{request.call.attempts}"
     tools = tuple(
-        ToolUse(tool_id(form.tool_prefix, number, index, name), tool.name, tool.input)
+        ToolUse(tool_id(form.tool_prefix, number, index, name), tool.name, tool.input, tool.raw)
         for index, tool in enumerate(turn.tools)
     )
     stop = turn.stop or ("tool_use" if tools else "end_turn")
-    return Answer(name, script.cassette.model, int(now().timestamp()), turn.text, tools, turn.usage or Reported(), stop)
+    model = turn.model or script.cassette.model
+    return Answer(name, model, int(now().timestamp()), turn.text, tools, turn.usage or Reported(), stop)
 
 
 def _until_end(form: Form, events: Iterable[bytes]) -> Iterable[bytes]:

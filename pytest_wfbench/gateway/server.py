@@ -42,6 +42,7 @@ from pytest_wfbench.gateway.gate import Gate
 from pytest_wfbench.gateway.http import CONNECTIONS, Listener, listen, raise_descriptor_limit, unix_client
 from pytest_wfbench.gateway.keys import Claim, mint
 from pytest_wfbench.gateway.proxy import Proxy
+from pytest_wfbench.gateway.record import Recording
 from pytest_wfbench.gateway.replay import Replay
 from pytest_wfbench.gateway.selftest import SELF_TEST_MODEL, SELF_TEST_SCRIPT
 from pytest_wfbench.gateway.tap import Tap
@@ -69,6 +70,7 @@ class Gateway:
     keeper: DoorKeeper
     providers: Mapping[str, Provider]
     signing_key: bytes
+    recording: Recording
     sweep: Sweep | None = None
     doors: dict[Path, OpenDoor] = field(default_factory=dict)
     closing: set[str] = field(default_factory=set)
@@ -97,15 +99,20 @@ class Gateway:
         """Load the scripts and open the event log, once."""
         if self.sweep is not None:
             raise GatewayRefused("a sweep has begun already: start a gateway for each sweep")
-        self.sweep = begin_sweep(asked, self.providers, self.keeper.gate)
+        sweep = begin_sweep(asked, self.providers, self.keeper.gate)
+        try:
+            self.recording.begin(asked.record)
+        except OSError as error:
+            raise GatewayRefused(f"{error.filename or asked.record}: cannot be written: {error}") from None
+        self.sweep = sweep
 
     async def open(self, asked: Open) -> Door:
         """Give a session its own socket and key."""
         request = asked.request
         if self.proxy.failed:
             raise GatewayLost(self.proxy.failed)
-        if self.sweep is not None and self.sweep.log.failed:
-            raise GatewayLost(self.sweep.log.failed)
+        if self.sweep is not None and (failed := self.sweep.log.failed or self.recording.failed):
+            raise GatewayLost(failed)
         targets = {model: self._target(model, request) for model in request.models}
         hidden = set(request.models) == {SELF_TEST_MODEL}
         name = secrets.token_hex(6)
@@ -119,12 +126,9 @@ class Gateway:
         listener = await listen(path, handler, 0o600, self.boot.owner, CONNECTIONS)
         self.doors[path] = OpenDoor(session, listener)
         self.issued.add(name)
-        return Door(
-            cell_id=request.cell_id,
-            session=request.labels.session,
-            socket=path,
-            key=mint(self.signing_key, claim),
-        )
+        key = mint(self.signing_key, claim)
+        await asyncio.to_thread(self.recording.open, session, key)
+        return Door(cell_id=request.cell_id, session=request.labels.session, socket=path, key=key)
 
     def _target(self, model: str, request: OpenRequest) -> Target:
         if model == SELF_TEST_MODEL:
@@ -154,6 +158,7 @@ class Gateway:
         self.keeper.gate.waited += session.stall.seconds
         await listener.close(HANDLER_SECONDS)
         self.keeper.calls.forget(session)
+        self.recording.close(session)
         if session.sink is not None:
             await asyncio.to_thread(session.sink.sync)
         if self.proxy.failed:
@@ -217,10 +222,12 @@ async def run(boot: Boot) -> bool:
     providers = {provider.name: provider for provider in boot.providers}
     calls, gate, forward, signing_key = Calls(), Gate(), Forward(providers), secrets.token_bytes(32)
     known = [boot.token, proxy.key, proxy.tap_secret, *(provider.key for provider in boot.providers)]
-    tap = Tap(calls, proxy.tap_secret, Replay(), forward, Redactor(known).text, gate.hear)
+    recording = Recording(tuple(known))
+    replay, live = recording.upstream(Replay()), recording.upstream(forward)
+    tap = Tap(calls, proxy.tap_secret, replay, live, Redactor(known).text, gate.hear)
     async with unix_client(proxy.socket) as client:
         keeper = DoorKeeper(calls, tap, client, proxy.key, signing_key, gate)
-        gateway = Gateway(boot, proxy, keeper, providers, signing_key)
+        gateway = Gateway(boot, proxy, keeper, providers, signing_key, recording)
         tap_listener = await listen(proxy.tap_socket, tap.handle)
         control = await Desk(boot.token, gateway.answer).open(private / boot.control)
         try:

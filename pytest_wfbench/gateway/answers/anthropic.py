@@ -14,8 +14,16 @@ def _input_usage(answer: Answer) -> dict[str, Any]:
             "input_tokens": answer.usage.ordinary_input,
             "cache_creation_input_tokens": answer.usage.cache_write_input,
             "cache_read_input_tokens": answer.usage.cache_read_input,
+            "cache_creation": _creation(answer),
         }
     )
+
+
+def _creation(answer: Answer) -> dict[str, Any] | None:
+    whole, hour = answer.usage.cache_write_input, answer.usage.cache_write_hour
+    if whole is None or hour is None:
+        return None
+    return {"ephemeral_5m_input_tokens": whole - hour, "ephemeral_1h_input_tokens": hour}
 
 
 def _output_usage(answer: Answer) -> dict[str, Any]:

@@ -19,11 +19,12 @@ class ToolUse:
     id: str
     name: str
     input: Mapping[str, Any]
+    raw: str | None = None
 
     @property
     def arguments(self) -> str:
-        """The input as JSON text."""
-        return json.dumps(self.input, ensure_ascii=False)
+        """The input as JSON text, or what stands in its place."""
+        return json.dumps(self.input, ensure_ascii=False) if self.raw is None else self.raw
 
 
 @dataclass(frozen=True)
