@@ -56,6 +56,7 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("candidate-overlay", "text", None, "candidate files laid over the skills of candidate arms", "DIR"),
     OptionSpec("include-expensive", "flag", False, "run tasks marked expensive too"),
     OptionSpec("results", "text", "results", "parent of the sweep's results directory", "DIR"),
+    OptionSpec("record", "text", None, "write cassettes of all sessions to a new directory", "DIR"),
     OptionSpec("prices", "text", None, "price table that overrides the bundled one", "FILE"),
     OptionSpec("no-preflight", "flag", False, "start cells without a sign of life from each model"),
     OptionSpec("outage-limit", "number", 5, "stop after N consecutive unusable cells; 0 is off", "N"),
@@ -98,6 +99,7 @@ class Options:
     sandbox: str
     agent_option: tuple[str, ...] = ()
     strict_versions: bool = False
+    record: str | None = None
     no_preflight: bool = False
     limit_memory: str | None = None
     limit_processes: str | None = None

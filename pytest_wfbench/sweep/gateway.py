@@ -14,6 +14,7 @@ from pytest_wfbench.gateway.client import GatewayAddress
 from pytest_wfbench.gateway.providers import providers_of
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.sweep.plan import Plan
+from pytest_wfbench.sweep.recording import record_directory
 
 READY_SECONDS = 120.0
 # How often a gateway that still has its connections is asked whether it is well.
@@ -38,6 +39,7 @@ class SweepGateway:
         forwarded = [route.model for route in plan.routes if route.cassettes is None]
         self._running = start_gateway(GatewayConfig(providers=tuple(providers_of(forwarded, os.environ))))
         self._routes, self._give_up = plan.routes, give_up
+        self._record = record_directory(plan.options, plan.directory)
         self._lock, self._closing = threading.Lock(), False
         self._open_calls: list[OpenCall] = []
         self._thread: threading.Thread | None = None
@@ -55,7 +57,7 @@ class SweepGateway:
 
     def _prove(self, gateway: RunningGateway, sweep_id: str, usage: Path) -> None:
         gateway.wait_ready(READY_SECONDS)
-        gateway.begin(sweep_id, usage, self._routes)
+        gateway.begin(sweep_id, usage, self._routes, self._record)
         gateway.self_test()
 
     def stop(self) -> tuple[OpenCall, ...]:

@@ -26,6 +26,7 @@ from pytest_wfbench.sweep.head import head_commit
 from pytest_wfbench.sweep.manifest import describe_sweep, results_parent
 from pytest_wfbench.sweep.plan import Plan, sandbox_name
 from pytest_wfbench.sweep.preflight import dead_models, probes
+from pytest_wfbench.sweep.recording import fill_gaps
 from pytest_wfbench.sweep.scratch import scratch_directory
 from pytest_wfbench.sweep.snapshot import MachineUnfit, capitalised
 
@@ -214,6 +215,7 @@ class LiveSweep:
             }
         )
         write_sweep(self.context.results, self._sweep)
+        fill_gaps(self.context.plan, done)
         return self._sweep
 
     def settle(self, exit_status: int) -> None:

@@ -23,6 +23,7 @@ from pytest_wfbench.options import Options
 from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.places import exposed, unwritable
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories, sandbox_name
+from pytest_wfbench.sweep.recording import record_directory, record_problems
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
 from pytest_wfbench.sweep.secrets import written_keys
 from pytest_wfbench.sweep.snapshot import MachineUnfit, snapshot
@@ -95,6 +96,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         if task.task.id in templates:
             found.add(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
     found.add(key_problems(subjects))
+    found.add(record_problems(options, directory, subjects))
     found.add(written_keys([*files, *(entry.file for entry in arms.values())]))
     found.add(moving_problems(subjects, arms.values()))
     found.add(wish_problems(subjects, options))
@@ -137,6 +139,8 @@ def _apart(options: Options, directory: Path, subjects: Sequence[Subject], more:
     yield user_path(options.results, directory)
     if options.candidate_overlay:
         yield user_path(options.candidate_overlay, directory)
+    if (recorded := record_directory(options, directory)) is not None:
+        yield recorded
     yield from more
     yield from (user_path(s.model, directory) for s in subjects if not get_agent(s.agent).uses_model)
 
