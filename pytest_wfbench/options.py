@@ -54,6 +54,8 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("strict-versions", "flag", False, "agents of untested releases are errors"),
     OptionSpec("arms-file", "text", None, "arms (default: arms.yaml beside the case file)", "FILE"),
     OptionSpec("candidate-overlay", "text", None, "candidate files laid over the skills of candidate arms", "DIR"),
+    OptionSpec("plugin-dir", "text", None, "external plugin of arms with `plugin: true`", "DIR"),
+    OptionSpec("plugin-version", "text", None, "the version that the plugin's manifest must have", "V"),
     OptionSpec("include-expensive", "flag", False, "run tasks marked expensive too"),
     OptionSpec("results", "text", "results", "parent of the sweep's results directory", "DIR"),
     OptionSpec("record", "text", None, "write cassettes of all sessions to a new directory", "DIR"),
@@ -99,8 +101,10 @@ class Options:
     sandbox: str
     agent_option: tuple[str, ...] = ()
     strict_versions: bool = False
-    record: str | None = None
     no_preflight: bool = False
+    record: str | None = None
+    plugin_dir: str | None = None
+    plugin_version: str | None = None
     limit_memory: str | None = None
     limit_processes: str | None = None
     limit_disk: str | None = None

@@ -21,7 +21,8 @@ class Runtime:
     """An installed agent: its version as it prints it, and the read-only mounts it needs.
 
     ``reports_events`` is false where it cannot say which tools it called: it is unsupported in arms with skills.
-    ``mcp`` is true where it can start stdio MCP servers. ``trial`` is a command that shows in a sandbox with these
+    ``mcp`` is true where it can start stdio MCP servers, ``plugins`` where it can load a plugin from a directory and
+    names its skills ``<plugin>:<skill>``. ``trial`` is a command that shows in a sandbox with these
     mounts that the agent starts there, and prints its version; nothing is tried where there is none.
     """
 
@@ -29,6 +30,7 @@ class Runtime:
     mounts: tuple[Mount, ...] = ()
     reports_events: bool = True
     mcp: bool = False
+    plugins: bool = False
     trial: tuple[str, ...] = ()
 
 
@@ -39,7 +41,8 @@ class SessionInput:
     ``prompt`` is verbatim. ``base_url`` and ``key`` reach the gateway; both none where the agent has no model.
     ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths
     in the sandbox, ``session_id`` a UUID. ``effort`` and ``options`` are such as the agent's traits allow. ``timeout``
-    is in seconds. ``mcp`` holds the command of each MCP server that it is to start, by name.
+    is in seconds. ``mcp`` holds the command of each MCP server that it is to start, by name. ``plugin`` is the directory
+    of an external plugin that it is to load, whose skills ``skill`` names as ``<plugin>:<skill>``.
     """
 
     prompt: str
@@ -55,6 +58,7 @@ class SessionInput:
     home: str = HOME
     mcp: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    plugin: str | None = None
 
 
 @dataclass(frozen=True)

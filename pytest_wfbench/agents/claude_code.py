@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_wfbench.agents.base import Invocation, Runtime, SessionInput, SkillSupport, Traits
@@ -74,7 +75,7 @@ class ClaudeCodeAgent:
         Raises:
             AgentUnavailable: when there is none, or it does not say its version.
         """
-        return BINARY.find(OWN_SKILLS)
+        return replace(BINARY.find(OWN_SKILLS), plugins=True)
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it headless, every model name pinned to the subject's, which is the only one the gateway allows."""
@@ -86,6 +87,8 @@ class ClaudeCodeAgent:
             argv.append(f"--disallowedTools={','.join(session.deny)}")
         if session.mcp:
             argv.append(f"--mcp-config={_servers(session.mcp)}")
+        if session.plugin:
+            argv += ["--plugin-dir", session.plugin]
         argv += ["--settings", f"{session.home}/{SETTINGS}"]
         road = {
             "ANTHROPIC_BASE_URL": session.base_url or "",

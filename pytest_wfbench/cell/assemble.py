@@ -63,7 +63,7 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
     usage = cell_usage(events, sum(end.usage.open_calls for end in record.sessions))
     usage = replace(usage, incomplete=usage.incomplete or record.cut)
     return Row(
-        **identity(record.cell),
+        **identity(record.cell, sweep),
         outcome=first.outcome if first else "pass",
         kind=first.kind if first else None,
         reason=_told("; ".join(fault.reason for fault in faults), REASON, sweep.redactor) if faults else None,
@@ -118,8 +118,10 @@ def _verify_faults(verify: Finished) -> Iterator[Fault]:
         yield Fault("miss", "verify-failed", f"verify exited {verify.status}")
 
 
-def identity(cell: Cell) -> dict[str, Any]:
+def identity(cell: Cell, sweep: SweepContext) -> dict[str, Any]:
     """Return the fields of a row that say which cell it is of."""
+    skills = dict.fromkeys(session.skill for session in cell.arm.sessions if session.skill)
+    plugin = sweep.plan.plugin_of(cell.arm)
     return {
         "cell_id": cell.id,
         "task": cell.task.id,
@@ -132,7 +134,8 @@ def identity(cell: Cell) -> dict[str, Any]:
         "run": cell.run,
         "harness_version": __version__,
         "requested_model": cell.subject.model,
-        "skills_expected": tuple(dict.fromkeys(s.skill for s in cell.arm.sessions if s.skill)),
+        "skills_expected": tuple(sweep.plan.skill_name(cell.arm, skill) for skill in skills),
+        "plugin": plugin.binding if plugin else None,
     }
 
 
@@ -225,7 +228,7 @@ def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str) -> Row:
     """Return the row of a cell that never came to its end: the harness's own fault, or a worker that died."""
     binding = sweep.binding(cell)
     return Row(
-        **identity(cell),
+        **identity(cell, sweep),
         outcome="unusable",
         kind=kind,
         reason=_told(reason, REASON, sweep.redactor),

@@ -44,7 +44,8 @@ def run_cell(
     began, started_at = time.monotonic(), now()
     course = Course(cell, workspace, sandbox, oracle, sweep)
     wishes = (sweep.plan.options.effort, sweep.plan.agent_options(cell.subject.agent))
-    runner = SessionRunner(cell, workspace, sandbox, gateway, agent, *wishes)
+    plugin = sweep.plan.plugin_of(cell.arm)
+    runner = SessionRunner(cell, workspace, sandbox, gateway, agent, *wishes, plugin)
     trouble = tuple(error for error in (attempt(lambda: course.run(runner)), attempt(course.keep)) if error)
     if trouble and not course.sessions:
         raise trouble[0]

@@ -20,6 +20,7 @@ from pytest_wfbench.sandbox.identity import choose_identity
 from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Cancel, Command, Data, Finished, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
+from pytest_wfbench.workspace.external import ExternalPlugin
 from pytest_wfbench.workspace.overlay import Workspace
 from pytest_wfbench.workspace.skills import empty_user_skills
 
@@ -59,6 +60,7 @@ class SessionRunner:
     agent: BoundAgent
     effort: str | None
     options: Mapping[str, str]
+    plugin: ExternalPlugin | None = None
 
     def run_all(self) -> Iterator[SessionEnd]:
         """Yield each session as it ends."""
@@ -78,11 +80,15 @@ class SessionRunner:
             else:
                 finished, usage = self.sandbox.run(self._command(spec, plan, timeout, services)), SessionUsage()
         transcript = self.agent.adapter.read(finished.stdout, finished.status)
-        fault = session_fault(spec, finished, transcript, usage, self.agent.adapter.uses_model)
+        fault = session_fault(self._skill(spec), finished, transcript, usage, self.agent.adapter.uses_model)
         produced = None
         if not fault and (spec.produces or spec is not self.cell.arm.sessions[-1]):
             produced, fault = self._handed_over(spec.produces)
         return SessionEnd(spec.name, transcript, usage, finished, produced, fault)
+
+    def _skill(self, spec: SessionSpec) -> str | None:
+        """Return what the agent calls the skill that a session is to use."""
+        return self.plugin.skill_name(spec.skill) if self.plugin and spec.skill else spec.skill
 
     def _servers(self, timeout: float) -> AbstractContextManager[Services]:
         """Have the task's MCP servers ready, over a read-only view of the start state."""
@@ -135,17 +141,19 @@ class SessionRunner:
             timeout=timeout,
             base_url=GATEWAY_URL if door else None,
             key=door.key if door else None,
-            skill=spec.skill,
+            skill=self._skill(spec),
             deny=self.cell.arm.tools.deny,
             effort=self.effort,
             options=self.options,
             mcp=services.commands,
+            plugin=self.plugin.mount.target if self.plugin else None,
         )
         start = self.agent.adapter.invocation(told)
+        plugin = (self.plugin.mount,) if self.plugin else ()
         private = (*empty_user_skills(), *(Data(f"{HOME}/{name}", data) for name, data in start.files.items()))
         return Command(
             argv=start.argv,
-            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *services.mounts, *private),
+            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *services.mounts, *plugin, *private),
             env=start.env,
             stdin=start.stdin,
             timeout=timeout,
@@ -175,9 +183,11 @@ def skill_fault() -> Fault:
 
 
 def session_fault(
-    spec: SessionSpec, finished: Finished, transcript: Transcript, usage: SessionUsage, uses_model: bool
+    skill: str | None, finished: Finished, transcript: Transcript, usage: SessionUsage, uses_model: bool
 ) -> Fault | None:
     """Decide what was wrong with a session, from the process, the meter and the stream, in this order.
+
+    ``skill`` is what the agent calls the skill that it was to use, if any.
 
     The rules are those of evidence.md: a wall clock that ran out while the provider owed an answer is the provider's
     fault, one that ran out otherwise the candidate's.
@@ -195,7 +205,7 @@ def session_fault(
         return Fault("unusable", "provider-error", reason)
     if finished.timed_out:
         return Fault("miss", "session-timeout", f"the session ran longer than {finished.seconds:.0f} s")
-    return (_model_fault(usage) if uses_model else None) or _stream_fault(spec, finished, transcript, usage)
+    return (_model_fault(usage) if uses_model else None) or _stream_fault(skill, finished, transcript, usage)
 
 
 def _unanswered(usage: SessionUsage) -> Event | None:
@@ -220,7 +230,7 @@ def _model_fault(usage: SessionUsage) -> Fault | None:
     return Fault("unusable", "no-output", "the gateway saw no completed answer")
 
 
-def _stream_fault(spec: SessionSpec, finished: Finished, transcript: Transcript, usage: SessionUsage) -> Fault | None:
+def _stream_fault(skill: str | None, finished: Finished, transcript: Transcript, usage: SessionUsage) -> Fault | None:
     if transcript.fault:
         return Fault("unusable", "evidence-unverified", transcript.fault)
     final = transcript.final
@@ -231,8 +241,8 @@ def _stream_fault(spec: SessionSpec, finished: Finished, transcript: Transcript,
         told = final.error if final and final.error else f"the agent exited {finished.status}"
         said = finished.stderr.decode(errors="replace").strip().splitlines()
         return Fault("unusable", "session-error", _one_line(f"{told}: {said[-1]}" if said else told))
-    if spec.skill and spec.skill not in transcript.skills_used:
-        return Fault("miss", "skill-not-invoked", f"the session did not use the skill {spec.skill!r}")
+    if skill and skill not in transcript.skills_used:
+        return Fault("miss", "skill-not-invoked", f"the session did not use the skill {skill!r}")
     return None
 
 

@@ -67,7 +67,10 @@ class Tools(Frozen):
 
 
 class Arm(Frozen):
-    """One way of working: its sessions, skills, tools, plugin and overlay."""
+    """One way of working: its sessions, skills, tools, plugin and overlay.
+
+    The ``skills`` of an arm with a ``plugin`` are the plugin's, not the repository's.
+    """
 
     name: Slug
     sessions: Annotated[tuple[SessionSpec, ...], BeforeValidator(items)] = Field(min_length=1)
@@ -105,6 +108,8 @@ def _arm_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
         yield ("overlay",), "an arm with an overlay has no incumbent: name it with `candidate_of`"
     if overlay and not raw.get("skills"):
         yield ("overlay",), "an arm with an overlay has no skills that it could be laid over: list them in `skills`"
+    if overlay and raw.get("plugin") is True:
+        yield ("overlay",), "the skills of an arm with a plugin are not the repository's: leave out `overlay`"
     if incumbent is not None and incumbent == raw.get("name"):
         yield ("candidate_of",), "an arm cannot be its own incumbent: name another arm"
 

@@ -23,6 +23,7 @@ from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sandbox.spec import SandboxName
 from pytest_wfbench.sweep.wishes import agent_options, undeniable
+from pytest_wfbench.workspace.external import ExternalPlugin
 from pytest_wfbench.workspace.overlay import SKILL_ROOTS
 from pytest_wfbench.workspace.template import Template
 
@@ -50,7 +51,8 @@ class Plan(BaseModel):
     """What is to be run, whole: it travels to workers as JSON, and nothing is looked up twice.
 
     ``directory`` is where pytest was started, ``templates`` the snapshot of each task by id, ``runtimes`` the
-    agents found, ``cassettes`` the script directory of each replayed model, ``overlay`` the candidate's files.
+    agents found, ``cassettes`` the script directory of each replayed model, ``overlay`` the candidate's files,
+    ``plugin`` the external plugin of the arms that use one.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
@@ -64,6 +66,7 @@ class Plan(BaseModel):
     runtimes: dict[str, Runtime]
     cassettes: dict[str, Path]
     overlay: tuple[Captured, ...]
+    plugin: ExternalPlugin | None = None
 
     def tasks_of(self, file: Path) -> Iterator[LoadedTask]:
         """Yield the tasks of one case file."""
@@ -119,6 +122,8 @@ class Plan(BaseModel):
 
     def skill_digest(self, cell: Cell) -> str | None:
         """Return the digest of an arm's skills as its sessions find them, the overlay included; none without skills."""
+        if plugin := self.plugin_of(cell.arm):
+            return plugin.digest if cell.arm.skills else None
         template = self.templates.get(cell.task.id)
         if template is None or not cell.arm.skills:
             return None
@@ -154,11 +159,22 @@ class Plan(BaseModel):
         """Return the files an arm has laid over its skills: ``<skill>/…`` to bytes."""
         return {entry.name: entry.data for entry in self.overlay} if arm.overlay else {}
 
+    def plugin_of(self, arm: Arm) -> ExternalPlugin | None:
+        """Return the plugin that an arm's sessions load, or none."""
+        return self.plugin if arm.plugin else None
+
+    def skill_name(self, arm: Arm, skill: str) -> str:
+        """Return what an arm's agent calls a skill."""
+        plugin = self.plugin_of(arm)
+        return plugin.skill_name(skill) if plugin else skill
+
     def skip(self, cell: Cell) -> Skip | None:
         """Return why a cell is not run although it was selected, or none."""
         if cell.task.expensive and not self.options.include_expensive:
             return Skip("expensive", "run it with --wfbench-include-expensive")
         runtime = self.runtimes.get(str(cell.subject))
+        if cell.arm.plugin and runtime and not runtime.plugins:
+            return Skip("unsupported", f"{cell.subject} has no plugins, which {cell.arm.name} needs")
         if cell.arm.skills and runtime and not runtime.reports_events:
             return Skip(
                 "unsupported", f"{cell.subject} reports no events, so {cell.arm.name} cannot be proven to use skills"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.files import user_path
@@ -17,10 +17,20 @@ from pytest_wfbench.matrix.load import LoadedTask, load_cases
 from pytest_wfbench.matrix.load_arms import LoadedArms, arms_file_for, load_arms
 from pytest_wfbench.matrix.overlay import read_overlay
 from pytest_wfbench.matrix.problems import InvalidCases, Problem
-from pytest_wfbench.matrix.select import chosen_arms, set_problems, unknown_arms
+from pytest_wfbench.matrix.select import (
+    Choice,
+    chosen_arms,
+    idle_arms,
+    incumbent_problems,
+    overlay_problems,
+    plugin_problems,
+    unknown_arms,
+)
 from pytest_wfbench.matrix.subject import Subject
+from pytest_wfbench.matrix.task import TaskKind
 from pytest_wfbench.options import Options
 from pytest_wfbench.sweep.dependencies import with_dependencies
+from pytest_wfbench.sweep.external import FoundPlugin, find_plugin, kept_plugin
 from pytest_wfbench.sweep.places import exposed, unwritable
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories, sandbox_name
 from pytest_wfbench.sweep.recording import record_directory, record_problems
@@ -35,6 +45,7 @@ from pytest_wfbench.workspace.startstate import StartState
 from pytest_wfbench.workspace.template import Template
 
 Value = TypeVar("Value")
+ALL_KINDS: frozenset[TaskKind] = frozenset(get_args(TaskKind))
 
 
 class Findings:
@@ -51,6 +62,11 @@ class Findings:
     def add(self, problems: Iterable[Problem]) -> None:
         """Keep some problems."""
         self._problems.extend(problems)
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is wrong so far."""
+        return not self._problems
 
     def settle(self) -> None:
         """Raise InvalidCases if there is any problem."""
@@ -77,8 +93,11 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     found.settle()
     tasks = found.take(with_limits(found.take(_tasks(files)), options.limits))
     files = [file for file in files if any(loaded.file == file for loaded in tasks)] or files
+    # Of a file with faults not every task is known.
+    kinds = {file: (_kinds(tasks, file) if found.none else None) or ALL_KINDS for file in files}
     overlay = found.take(_overlay(options, directory))
-    arms = found.take(_arms(files, options, directory, overlay))
+    external = found.take(find_plugin(options, directory))
+    arms = found.take(_arms(kinds, options, directory, overlay, external))
     subjects = found.take(read_subjects(files, options))
     cassettes = found.take(find_cassettes(files, directory, subjects))
     runtimes = found.take(find_runtimes(subjects, directory, probe))
@@ -91,14 +110,15 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     except MachineUnfit as error:
         templates, unfit = {}, error
     templates = found.take(with_dependencies(tasks, templates, apart))
+    plugin = found.take(kept_plugin(external, options, tasks, apart))
     scripts = found.take(load_scripts(cassettes))
     for task in tasks:
         if task.task.id in templates:
             found.add(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
     found.add(key_problems(subjects))
-    found.add(record_problems(options, directory, subjects))
     found.add(written_keys([*files, *(entry.file for entry in arms.values())]))
     found.add(moving_problems(subjects, arms.values()))
+    found.add(record_problems(options, directory, subjects))
     found.add(wish_problems(subjects, options))
     found.add(version_problems(runtimes, options))
     found.add(_price_problems(options, directory))
@@ -118,6 +138,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         runtimes=runtimes,
         cassettes=cassettes,
         overlay=overlay,
+        plugin=plugin,
     )
     found.add(uncovered(scripts, plan.runnable()))
     found.settle()
@@ -159,27 +180,57 @@ def _same_as_base(overlay: tuple[Captured, ...], templates: Mapping[str, Templat
         yield Problem("--wfbench-candidate-overlay", 0, "", "", message, "Change the candidate, or leave its arms out")
 
 
+def _kinds(tasks: Sequence[LoadedTask], file: Path) -> frozenset[TaskKind]:
+    return frozenset(loaded.task.kind for loaded in tasks if loaded.file == file)
+
+
 def _arms(
-    files: Sequence[Path], options: Options, directory: Path, overlay: tuple[Captured, ...]
+    kinds: Mapping[Path, frozenset[TaskKind]],
+    options: Options,
+    directory: Path,
+    overlay: tuple[Captured, ...],
+    plugin: FoundPlugin | None,
 ) -> tuple[dict[Path, FileArms], list[Problem]]:
+    """Return the arms of each case file, whose tasks are of these ``kinds``."""
     named = user_path(options.arms_file, directory) if options.arms_file else None
-    by_file = {file: arms_file_for(file, named) for file in files}
+    by_file = {file: arms_file_for(file, named) for file in kinds}
     read: dict[Path, LoadedArms] = {path: load_arms(path) for path in dict.fromkeys(by_file.values())}
     problems = [problem for loaded in read.values() for problem in loaded.problems]
     if not problems:
         problems.extend(unknown_arms(list(read.values()), options.arms))
-    chosen = {path: chosen_arms(loaded, options.arms) for path, loaded in read.items()}
-    for path, loaded in read.items():
-        if overlay or not options.candidate_overlay:
-            problems.extend(set_problems(loaded, chosen[path], overlay))
-    result = {f: FileArms(file=p, chosen=chosen[p], declared=read[p].arms) for f, p in by_file.items()}
+    choices = {
+        path: Choice(
+            loaded=loaded,
+            arms=chosen_arms(loaded, options.arms),
+            kinds=_together(kinds[file] for file, own in by_file.items() if own == path),
+        )
+        for path, loaded in read.items()
+    }
+    problems.extend(_set_problems(list(choices.values()), options, overlay, plugin))
+    result = {f: FileArms(file=p, chosen=choices[p].paired, declared=read[p].arms) for f, p in by_file.items()}
     return result, problems
+
+
+def _together(kinds: Iterable[frozenset[TaskKind]]) -> frozenset[TaskKind]:
+    return frozenset[TaskKind]().union(*kinds)
+
+
+def _set_problems(
+    choices: Sequence[Choice], options: Options, overlay: tuple[Captured, ...], plugin: FoundPlugin | None
+) -> Iterator[Problem]:
+    """Yield what is wrong with the arms of all files together; of a faulty overlay or plugin nothing more is said."""
+    yield from idle_arms(choices, options.arms)
+    yield from incumbent_problems(choices)
+    if overlay or not options.candidate_overlay:
+        yield from overlay_problems(choices, overlay, plugin is not None)
+    if plugin or not (options.plugin_dir or options.plugin_version):
+        yield from plugin_problems(choices, plugin.skills if plugin else None)
 
 
 def _skill_problems(loaded: LoadedTask, template: Template, arms: Sequence[Arm]) -> Iterator[Problem]:
     start = StartState(template, None, template.snapshot_commit, template.digest)
     for arm in arms:
-        if loaded.task.kind not in arm.kinds:
+        if loaded.task.kind not in arm.kinds or arm.plugin:
             continue
         for skill in missing_skills(start, arm.skills):
             message = f"arm {arm.name!r} needs the skill {skill!r}, which the repository lacks"
@@ -220,6 +271,4 @@ def _unsupported(tasks: Sequence[LoadedTask], options: Options) -> Iterator[Prob
         if task.kind != "implementation":
             yield loaded.problem("kind", f"{task.kind} tasks cannot be run yet", "Leave the task out")
         if task.mcp and options.sandbox == "host":
-            yield loaded.problem(
-                "mcp", "MCP servers run in a sandbox of their own: host has none", "Leave the key out"
-            )
+            yield loaded.problem("mcp", "MCP servers run in a sandbox of their own: host has none", "Leave the key out")

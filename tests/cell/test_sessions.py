@@ -48,7 +48,7 @@ def fault(
     spec: SessionSpec = PLAIN,
     model: bool = True,
 ) -> Fault | None:
-    return session_fault(spec, finished, transcript, usage, model)
+    return session_fault(spec.skill, finished, transcript, usage, model)
 
 
 def kind(found: Fault | None) -> tuple[str, str] | None:

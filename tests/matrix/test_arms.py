@@ -146,11 +146,30 @@ class TestGood:
         assert not loaded.problems
         arms = {arm.name: arm for arm in loaded.arms}
         pairs = [(arm, arms[arm.candidate_of]) for arm in loaded.arms if arm.candidate_of]
-        assert len(pairs) == 2
+        assert len(pairs) == 3
         for candidate, incumbent in pairs:
             assert candidate.overlay
             assert candidate.sessions == incumbent.sessions
             assert candidate.skills == incumbent.skills
+
+    def test_eleven(self) -> None:
+        """All arms of the built-in set are there; a plugin's arm is told what its counterpart is told, to the word."""
+        arms = {arm.name: arm for arm in load_arms(BUILT_IN).arms}
+        workflows = {"workflow", "workflow_direct", "review"}
+        made = {f"{prefix}{name}" for prefix in ("", "candidate_", "ce_") for name in workflows}
+        assert set(arms) == made | {"baseline", "baseline_nomcp"}
+        assert {name for name, arm in arms.items() if arm.default} == workflows | {"baseline"}
+        for name in workflows:
+            own, external = arms[name], arms[f"ce_{name}"]
+            assert external.plugin
+            assert (external.sessions, external.skills, external.kinds) == (own.sessions, own.skills, own.kinds)
+        assert arms["baseline"].tools.deny == arms["baseline_nomcp"].tools.deny == ("Skill",)
+        assert (arms["baseline"].mcp, arms["baseline_nomcp"].mcp) == ("inherit", "none")
+
+    def test_plugin_has_no_overlay(self, read_arms: ReadArms) -> None:
+        """Nothing can be laid over the skills of a plugin."""
+        loaded = read_arms(arm("plugin: true", "overlay: true", "skills: [work]", "candidate_of: b"))
+        assert "the skills of an arm with a plugin are not the repository's" in str(loaded.problems)
 
     def test_shipped(self) -> None:
         """The demo's arms are good."""

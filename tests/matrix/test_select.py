@@ -15,8 +15,19 @@ from pytest_wfbench.matrix.hidden import Captured
 from pytest_wfbench.matrix.load_arms import BUILT_IN, LoadedArms, load_arms
 from pytest_wfbench.matrix.overlay import MAX_BYTES, MAX_FILES, read_overlay, touched_skills
 from pytest_wfbench.matrix.problems import InvalidCases, Problem
-from pytest_wfbench.matrix.select import chosen_arms, required_candidates, set_problems, unknown_arms
+from pytest_wfbench.matrix.select import (
+    Choice,
+    chosen_arms,
+    idle_arms,
+    incumbent_problems,
+    overlay_problems,
+    plugin_problems,
+    required_candidates,
+    unknown_arms,
+)
+from pytest_wfbench.matrix.task import TaskKind
 
+REVIEW = Captured(name="review/SKILL.md", data=b"r")
 PLAN, WORK = Captured(name="plan/SKILL.md", data=b"p"), Captured(name="work/a/b.md", data=b"w")
 BOTH = ("workflow", "workflow_direct", "candidate_workflow", "candidate_workflow_direct")
 
@@ -31,8 +42,17 @@ def shown(problems: Iterable[Problem]) -> str:
     return re.sub(re.escape(str(BUILT_IN)) + r":\d+", "ARMS", text)
 
 
-def faults(arms: LoadedArms, names: Iterable[str], *overlay: Captured) -> str:
-    return shown(set_problems(arms, chosen_arms(arms, tuple(names)), overlay))
+def choice(arms: LoadedArms, names: Iterable[str] | None, *kinds: TaskKind) -> Choice:
+    chosen = chosen_arms(arms, None if names is None else tuple(names))
+    return Choice(arms, chosen, frozenset(kinds or ("implementation",)))
+
+
+def faults(arms: LoadedArms, names: Iterable[str], *overlay: Captured, plugin: bool = False) -> str:
+    return all_faults([choice(arms, names, "implementation", "review")], *overlay, plugin=plugin)
+
+
+def all_faults(choices: list[Choice], *overlay: Captured, plugin: bool = False) -> str:
+    return shown([*incumbent_problems(choices), *overlay_problems(choices, overlay, plugin)])
 
 
 class TestSets:
@@ -44,6 +64,8 @@ class TestSets:
             ((*reversed(BOTH), "baseline"), (PLAN, WORK)),
             (("workflow", "candidate_workflow"), (PLAN,)),
             (("workflow", "candidate_workflow", "baseline", "workflow_direct"), (PLAN,)),
+            (("review", "candidate_review"), (REVIEW,)),
+            (("review", "candidate_review", "workflow", "candidate_workflow"), (REVIEW, PLAN)),
         ],
     )
     def test_exact_sets(self, arms: LoadedArms, names: tuple[str, ...], overlay: tuple[Captured, ...]) -> None:
@@ -60,6 +82,7 @@ class TestSets:
             (("workflow", "candidate_workflow"), ()),
             (("workflow", "candidate_workflow"), (PLAN, Captured(name="pan/a.md", data=b""))),
             (("baseline",), (Captured(name="pan/a.md", data=b""),)),
+            ((*BOTH, "review"), (WORK, REVIEW)),
         ],
         ids=[
             "lacks incumbent",
@@ -69,6 +92,7 @@ class TestSets:
             "no overlay",
             "unknown skill",
             "only unknown",
+            "lacks one of a union",
         ],
     )
     def test_others(
@@ -94,9 +118,99 @@ class TestSets:
 
     def test_chosen(self, arms: LoadedArms, snapshot: SnapshotAssertion) -> None:
         """Without names those marked default are run, in the file's order; an unknown name is told."""
-        assert [arm.name for arm in chosen_arms(arms, None)] == ["workflow", "workflow_direct", "baseline"]
+        assert [arm.name for arm in chosen_arms(arms, None)] == ["workflow", "workflow_direct", "baseline", "review"]
         assert [arm.name for arm in chosen_arms(arms, ("baseline", "workflow"))] == ["workflow", "baseline"]
         assert shown(unknown_arms([arms], ("baseline", "workflo", "zzz"))) == snapshot
+
+
+ONE = """\
+arms:
+  a: {skills: [plan], sessions: [{name: s}]}
+  b: {skills: [plan], overlay: true, candidate_of: a, sessions: [{name: s}]}
+"""
+
+
+class TestSeveralFiles:
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> list[LoadedArms]:
+        """One file has a candidate for ``plan``, the other for ``work``."""
+        other = ONE.replace("plan", "work").replace("a:", "c:").replace("b:", "d:").replace("of: a", "of: c")
+        for name, text in (("one", ONE), ("other", other)):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "arms.yaml").write_text(text)
+        return [load_arms(tmp_path / name / "arms.yaml") for name in ("one", "other")]
+
+    def test_judged_together(self, files: list[LoadedArms]) -> None:
+        """An overlay is exercised by the arms of all files together, whichever declares them."""
+        choices = [choice(loaded, "abcd") for loaded in files]
+        assert all_faults(choices, PLAN, WORK) == ""
+
+    def test_lacks_one(self, files: list[LoadedArms]) -> None:
+        """What an overlay touches in the arms of another file is required too."""
+        assert "'d' exercises, but it is not selected" in all_faults([choice(f, "ab") for f in files], PLAN, WORK)
+
+    def test_one_too_many(self, files: list[LoadedArms]) -> None:
+        """A candidate of another file that the overlay does not concern is refused, at its own line."""
+        told = all_faults([choice(f, "abcd") for f in files], PLAN)
+        assert told.count("\n") == 0
+        assert "other/arms.yaml:3: [arms.d]: the overlay touches nothing that 'd' exercises" in told
+
+
+class TestKinds:
+    def test_no_task(self, arms: LoadedArms) -> None:
+        """An arm that is named and fits no task is told; one that runs by default is left out."""
+        named = choice(arms, ("baseline", "review"))
+        assert [arm.name for arm in named.paired] == ["baseline"]
+        told = shown(idle_arms([named], ("baseline", "review")))
+        assert told == "--wfbench-arms: arm 'review' is for review tasks, and there is none. Leave the arm out"
+        assert shown(idle_arms([named, choice(arms, ("review",), "review")], ("baseline", "review"))) == ""
+        assert "review" not in {arm.name for arm in choice(arms, None).paired}
+        assert {arm.name for arm in choice(arms, None, "review").paired} == {"review"}
+
+    def test_overlay_without_task(self, arms: LoadedArms) -> None:
+        """A candidate that is paired with no task does not load the overlay."""
+        told = all_faults([choice(arms, ("review", "candidate_review"))], REVIEW)
+        assert "no selected arm loads the overlay" in told
+
+
+class TestPlugin:
+    def told(self, arms: LoadedArms, names: Iterable[str], skills: tuple[str, ...] | None) -> str:
+        return shown(plugin_problems([choice(arms, names)], skills))
+
+    def test_fits(self, arms: LoadedArms) -> None:
+        """Arms with a plugin that has their skills, and arms without a plugin where there is none, are well."""
+        assert self.told(arms, ("ce_workflow", "baseline"), ("plan", "work", "more")) == ""
+        assert self.told(arms, ("workflow", "baseline"), None) == ""
+
+    def test_not_given(self, arms: LoadedArms) -> None:
+        """An arm that needs a plugin is refused without one, with the options to give."""
+        assert self.told(arms, ("ce_workflow",), None) == (
+            "ARMS: [arms.ce_workflow]: arm 'ce_workflow' needs an external plugin. Name one with --wfbench-plugin-dir "
+            "and --wfbench-plugin-version, or leave the arm out"
+        )
+
+    def test_not_used(self, arms: LoadedArms) -> None:
+        """A plugin that no paired arm uses is refused, with the arms that would use it."""
+        for names in (("baseline",), ("ce_review", "baseline")):
+            assert self.told(arms, names, ("plan",)) == (
+                "--wfbench-plugin-dir: no selected arm uses the plugin. Select one of ce_review, ce_workflow, "
+                "ce_workflow_direct, or leave the plugin out"
+            )
+
+    def test_lacks_a_skill(self, arms: LoadedArms) -> None:
+        """A skill that the plugin lacks is told with those it has."""
+        assert self.told(arms, ("ce_workflow",), ("ce-plan", "work")) == (
+            "ARMS: [arms.ce_workflow]: arm 'ce_workflow' needs the skill 'plan', which the plugin lacks. It has "
+            "ce-plan, work; name those in the arm"
+        )
+
+    def test_comparator(self, arms: LoadedArms) -> None:
+        """With a plugin a candidate's reviews are compared with those of the plugin, too."""
+        names = ("review", "candidate_review")
+        told = faults(arms, names, REVIEW, plugin=True)
+        assert "compared with those of 'ce_review'. Add ce_review to --wfbench-arms" in told
+        assert faults(arms, (*names, "ce_review"), REVIEW, plugin=True) == ""
+        assert faults(arms, ("workflow", "candidate_workflow"), PLAN, plugin=True) == ""
 
 
 @pytest.fixture

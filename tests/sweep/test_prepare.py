@@ -77,7 +77,7 @@ class TestProblems:
         """A subject that does not read, an unknown agent and a repeated one are told together."""
         said = problems(suite, subject=["solve.sh", "nobody:x", "command:solve.sh", "command:solve.sh"])
         assert len(said) == 3
-        assert any("known are claude-code, command, mini" in line for line in said)
+        assert any("known are claude-code, codex, command, mini, opencode" in line for line in said)
 
     def test_files(self, suite: Suite) -> None:
         """A price table and an overlay that are not there are told together."""
