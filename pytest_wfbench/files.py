@@ -73,10 +73,11 @@ def _read_stable(descriptor: int, shown: object, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
+def write_atomic(path: Path, data: bytes | str, mode: int = 0o644, lasting: bool = True) -> None:
     """Replace ``path`` by ``data``: a reader sees the old bytes or the new ones, never a part.
 
-    The bytes are fsynced before the rename, and the directory after it. Raises OSError, which names the file.
+    The bytes are fsynced before the rename, and the directory after it, unless they need not outlast this machine's
+    run. Raises OSError, which names the file.
     """
     raw = data.encode() if isinstance(data, str) else data
     staged = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
@@ -85,14 +86,16 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(raw)
             stream.flush()
-            os.fsync(stream.fileno())
+            if lasting:
+                os.fsync(stream.fileno())
         staged.replace(path)
     except BaseException as error:
         staged.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)
         raise
-    sync_directory(path.parent)
+    if lasting:
+        sync_directory(path.parent)
 
 
 def append_line(path: Path, line: str) -> None:

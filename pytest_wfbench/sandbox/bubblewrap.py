@@ -66,8 +66,9 @@ class Bubblewrap:
     def run(self, command: Command) -> Finished:
         """Run one command to its end, its timeout or its limit, and leave nothing of it behind."""
         began = time.monotonic_ns()
-        mounts = (*system_mounts(self.interpreter, command.bounds), *_of_relay(command), *command.mounts)
-        staging = plan_staging([self.binary.path, *_sources(mounts)], self.identity)
+        system, own = system_mounts(self.interpreter, command.bounds), (*_of_relay(command), *command.mounts)
+        mounts = (*system, *own)
+        staging = plan_staging(_sources(own), self.identity, (self.binary.path, *_sources(system)))
         with Channels() as channels, new_group(self.delegation, command.bounds) as group:
             proc = _PROC if command.processes_shown else _NO_PROC
             listed = [*_NAMESPACES, *proc, *_links(system_links()), *_mounted(mounts, staging, channels.file)]
@@ -94,6 +95,7 @@ class Bubblewrap:
                 on_start=gate.open if gate is not None else None,
                 watch=watch,
                 dialogue=command.dialogue,
+                guarded=bool(staging.units),
             )
             story = Story.read(channels)
             return settle(judge(ended, story, began), command.bounds, watch, story)

@@ -33,12 +33,14 @@ def start_process(
     stdin: int | IO[bytes] = subprocess.DEVNULL,
     stdout: int | IO[bytes] = subprocess.DEVNULL,
     stderr: int | IO[bytes] = subprocess.DEVNULL,
+    guarded: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session and group of its own, with ``env`` as its whole environment.
 
     It is killed when the *thread* that calls this ends (parent-death signal): call it from a thread that outlives the
     process. With ``user`` it has that uid and gid, no groups and no capabilities; ``env`` is then still read by a
-    program that root starts, so it must be the harness's own, never a task's.
+    program that root starts, so it must be the harness's own, never a task's. What is ``guarded`` sees to all this
+    itself.
 
     Raises:
         OSError: when the program does not exist.
@@ -47,7 +49,7 @@ def start_process(
     if program is None:
         raise FileNotFoundError(f"{argv[0]}: no such program")
     return subprocess.Popen(
-        [*_guard(user), program, *argv[1:]],
+        [*(() if guarded else _guard(user)), program, *argv[1:]],
         env=dict(env),
         cwd=cwd,
         pass_fds=tuple(pass_fds),
@@ -95,6 +97,7 @@ def run_process(
     cancel: Cancel | None = None,
     watch: Watch | None = None,
     dialogue: int | None = None,
+    guarded: bool = False,
 ) -> Finished:
     """Run a process to its end and end its group, also when this call is interrupted by an exception.
 
@@ -107,6 +110,7 @@ def run_process(
         cancel: once set, the process is ended as by a timeout.
         watch: looks at what the process uses; it is killed at once when that is too much.
         dialogue: a descriptor that is its standard input and output instead, of which nothing is kept here.
+        guarded: the command line itself asks for the parent-death signal and changes the identity.
     """
     began = time.monotonic()
     process: subprocess.Popen[bytes] | None = None
@@ -117,8 +121,9 @@ def run_process(
         with standard_output(keep, dialogue) as output:
             told = pipe if dialogue is None else dialogue
             process = start_process(
-                argv, env=env, cwd=cwd, user=user, pass_fds=pass_fds, stdin=told, stdout=output.child, stderr=pipe
-            )
+                argv, env=env, cwd=cwd, user=user, pass_fds=pass_fds,
+                stdin=told, stdout=output.child, stderr=pipe, guarded=guarded,
+            )  # fmt: skip
         process.stdout = process.stdout or output.parent
         streams = Streams(process, stdin, Capture(stdout_limit, keep), Capture(TAIL, "tail"))
         if on_start is not None:

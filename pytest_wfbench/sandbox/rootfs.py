@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 
 from pytest_wfbench.sandbox.interpreter import Interpreter
@@ -28,6 +29,7 @@ _GENERATED = {
 }
 
 
+@cache
 def system_links() -> tuple[tuple[str, str], ...]:
     """Return (target, path) of the links beside ``/usr``, as on the host, and of two in ``/etc``."""
     places = [_ROOT / name for name in _SYSTEM]
@@ -41,6 +43,7 @@ def shown_directories(interpreter: Interpreter) -> tuple[Path, ...]:
     return (*(place for place in places if place.is_dir() and not place.is_symlink()), *interpreter.directories)
 
 
+@lru_cache(maxsize=16)
 def system_mounts(interpreter: Interpreter, bounds: Bounds) -> tuple[Mount, ...]:
     """Return what lies below every command's own mounts: system and runtime read-only, private writable places."""
     places = [_ROOT / name for name in ("usr", *_SYSTEM)]

@@ -12,11 +12,12 @@ import os
 import stat
 import subprocess
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from io import FileIO
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_wfbench.sandbox.identity import Identity
 from pytest_wfbench.sandbox.process import end_process, start_process
@@ -58,13 +59,17 @@ _ONE_MAKER = threading.Lock()
 
 @dataclass(frozen=True)
 class Staging:
-    """The host paths that are mounted below ``STAGE``; none where everything can be reached."""
+    """The host paths that are mounted below ``STAGE``; none where everything can be reached.
+
+    ``real`` holds what some paths resolve to.
+    """
 
     units: tuple[Path, ...] = ()
+    real: Mapping[Path, Path] = field(default_factory=dict)
 
     def place(self, path: Path) -> Path:
         """Return where a host path is found by the sandbox's identity."""
-        real = path.resolve()
+        real = self.real.get(path) or path.resolve()
         for index, unit in enumerate(self.units):
             if real.is_relative_to(unit):
                 return STAGE / str(index) / real.relative_to(unit)
@@ -130,13 +135,31 @@ def _outermost_closed(unit: Path, identity: Identity) -> Path:
     return next(parent for parent in reversed(unit.parents) if not _traversable(parent, identity))
 
 
-def plan_staging(paths: Iterable[Path], identity: Identity) -> Staging:
-    """Return what must be staged for the identity to reach every path. Only root can stage."""
+def plan_staging(paths: Iterable[Path], identity: Identity, fixed: tuple[Path, ...] = ()) -> Staging:
+    """Return what must be staged for the identity to reach every path. Only root can stage.
+
+    ``fixed`` are paths of the system and the interpreter, which are looked at once.
+    """
     if not identity.foreign:
         return Staging()
+    known = _fixed_units(fixed, identity)
+    real = {path: path.resolve() for path in paths}
     closed: dict[Path, bool] = {}
-    units = {unit for path in paths if (unit := _unit(path.resolve(), identity, closed)) is not None}
-    return Staging(tuple(sorted(unit for unit in units if not units.intersection(unit.parents))))
+    units = {unit for path in real.values() if (unit := _unit(path, identity, closed)) is not None} | known.units
+    outermost = tuple(sorted(unit for unit in units if not units.intersection(unit.parents)))
+    return Staging(outermost, known.real | real)
+
+
+class _Known(NamedTuple):
+    units: frozenset[Path]
+    real: dict[Path, Path]
+
+
+@lru_cache(maxsize=8)
+def _fixed_units(paths: tuple[Path, ...], identity: Identity) -> _Known:
+    real = {path: path.resolve() for path in paths}
+    closed: dict[Path, bool] = {}
+    return _Known(frozenset(filter(None, (_unit(path, identity, closed) for path in real.values()))), real)
 
 
 def _unit(path: Path, identity: Identity, closed: dict[Path, bool]) -> Path | None:

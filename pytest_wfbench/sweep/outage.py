@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from filelock import FileLock
 
@@ -11,7 +12,15 @@ from pytest_wfbench.files import write_atomic
 from pytest_wfbench.space import Reserve, because, is_full
 
 LOCK, COUNT, STOP = "outage.lock", "outage.count", "stop"
+Why = Literal["outage", "budget"]
 ASIDE = 1 << 16
+
+
+class Halt(NamedTuple):
+    """A sweep that was stopped: why in one word, and in a sentence."""
+
+    kind: Why
+    cause: str
 
 
 @dataclass(frozen=True)
@@ -43,25 +52,26 @@ class OutageGuard:
                 raise
             self.halt(because(error, self.directory))
 
-    def halt(self, cause: str) -> None:
+    def halt(self, cause: str, kind: Why = "outage") -> None:
         """Stop the sweep at once: what happened would happen to every further cell. Raises OSError."""
-        if self.cause() is not None:
+        if self.halted() is not None:
             return
+        text = f"{kind}\n{cause}"
         try:
-            write_atomic(self.directory / STOP, cause)
+            write_atomic(self.directory / STOP, text)
         except OSError as error:
             if not (is_full(error) and Reserve(self.directory).give_back()):
                 raise
-            write_atomic(self.directory / STOP, cause)
+            write_atomic(self.directory / STOP, text)
 
     def _count_in(self, outcome: str, cause: str, incident: str) -> None:
         with FileLock(self.directory / LOCK):
             before, last = self._count()
             more = 0 if incident and incident == last else 1
             count = before + more if outcome == "unusable" else 0
-            write_atomic(self.directory / COUNT, f"{count} {incident}".rstrip())
-            if count >= self.limit and self.cause() is None:
-                write_atomic(self.directory / STOP, f"{count} consecutive unusable cells, the last one: {cause}")
+            write_atomic(self.directory / COUNT, f"{count} {incident}".rstrip(), lasting=False)
+            if count >= self.limit and self.halted() is None:
+                write_atomic(self.directory / STOP, f"outage\n{count} consecutive unusable cells, the last one: {cause}")
 
     def _count(self) -> tuple[int, str]:
         try:
@@ -70,9 +80,15 @@ class OutageGuard:
             return 0, ""
         return int(number), incident
 
-    def cause(self) -> str | None:
+    def halted(self) -> Halt | None:
         """Return why the sweep is stopped, or none while it is not."""
         try:
-            return (self.directory / STOP).read_text()
+            kind, _, cause = (self.directory / STOP).read_text().partition("\n")
         except FileNotFoundError:
             return None
+        return Halt("budget" if kind == "budget" else "outage", cause)
+
+    def cause(self) -> str | None:
+        """Return the sentence of it, or none."""
+        halt = self.halted()
+        return halt.cause if halt else None
