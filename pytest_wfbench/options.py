@@ -61,6 +61,9 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("record", "text", None, "write cassettes of all sessions to a new directory", "DIR"),
     OptionSpec("prices", "text", None, "price table that overrides the bundled one", "FILE"),
     OptionSpec("no-preflight", "flag", False, "start cells without a sign of life from each model"),
+    OptionSpec("max-cost", "fraction", None, "budget of the sweep, USD", "USD"),
+    OptionSpec("cell-max-cost", "fraction", None, "budget of each cell, USD", "USD"),
+    OptionSpec("max-parallel-requests", "number", None, "most requests that models answer at once", "N"),
     OptionSpec("outage-limit", "number", 5, "stop after N consecutive unusable cells; 0 is off", "N"),
     OptionSpec("min-pass", "fraction", None, "least share of graded cells that must pass, 0..1", "F"),
     OptionSpec("max-unusable", "number", 0, "unusable cells tolerated", "N"),
@@ -99,6 +102,9 @@ class Options:
     promotion_min_improvement: float
     promotion_max_task_regression: float
     sandbox: str
+    max_cost: float | None = None
+    cell_max_cost: float | None = None
+    max_parallel_requests: int | None = None
     agent_option: tuple[str, ...] = ()
     strict_versions: bool = False
     no_preflight: bool = False
@@ -196,6 +202,9 @@ def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     for name in ("promotion_min_runs", "promotion_min_improvement", "promotion_max_task_regression"):
         if values.get(name, 1) <= 0:
             yield f"{PREFIX}{name.replace('_', '-')}: must be greater than 0"
+    for name in ("max_cost", "cell_max_cost", "max_parallel_requests"):
+        if values.get(name) == 0:
+            yield f"{PREFIX}{name.replace('_', '-')}: must be greater than 0; leave it out for no limit"
 
 
 def from_json(plain: dict[str, Any]) -> Options:

@@ -48,8 +48,8 @@ class CellReporter:
         """Start no new cell once the sweep was stopped. Without a boundary, JUnit XML says so of every cell."""
         if CELL in item.stash and self.context.plan.options.sandbox == HOST:
             item.user_properties.append(("wfbench_sandbox", HOST))
-        if CELL in item.stash and (cause := self.context.guard.cause()):
-            pytest.skip(f"outage-stop: {cause}")
+        if CELL in item.stash and (halt := self.context.guard.halted()):
+            pytest.skip(f"{halt.kind}-stop: {halt.cause}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -206,14 +206,15 @@ def _bound(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
 
 
 def _timings(record: CellRecord) -> Timings:
-    session = sum(end.finished.seconds for end in record.sessions)
+    whole = sum(end.finished.seconds for end in record.sessions)
+    queue = sum(end.usage.stood for end in record.sessions)
     verify = record.verify.seconds if record.verify else None
     oracle = record.oracle.seconds if record.oracle else None
-    overhead = record.seconds + record.opening - session - (verify or 0.0) - (oracle or 0.0)
+    overhead = record.seconds + record.opening - whole - (verify or 0.0) - (oracle or 0.0)
     return Timings(
-        queue=0.0,
+        queue=round(queue, 4),
         workspace=round(record.opening, 4),
-        session=round(session, 4),
+        session=round(max(whole - queue, 0.0), 4),
         verify=_rounded(verify),
         oracle=_rounded(oracle),
         overhead=round(max(overhead, 0.0), 4),

@@ -94,6 +94,8 @@ class Course:
         require_room(self.sweep.seat.scratch)
         for end in runner.run_all():
             self.sessions.append(end)
+            if end.usage.sweep_spent:
+                self.sweep.guard.halt(end.usage.sweep_spent, "budget")
         self.cut = False
         require_room(self.sweep.seat.scratch)
         self.change, self.unreadable = look(self.workspace, self.sandbox, self.cell)

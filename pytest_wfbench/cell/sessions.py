@@ -26,6 +26,8 @@ from pytest_wfbench.workspace.skills import empty_user_skills
 
 KEY_SLACK = 60.0
 CAUSE_CLIP = 4000
+# Beyond this share of its time at the gateway's gate, nobody knows what a session had made of the rest.
+STOOD_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -196,8 +198,15 @@ def session_fault(
         return Fault("unusable", "infra-error", f"the sandbox did not start: {_tail(finished.stderr)}")
     if finished.cancelled:
         return Fault("unusable", "cancelled", "the session was cancelled")
+    if usage.over_budget == "sweep":
+        return Fault("unusable", "cancelled", "the sweep's budget cut the session short")
     if finished.limit:
         return Fault("miss", f"limit-{finished.limit}", f"the session {finished.limit_told}")
+    if usage.over_budget == "cell":
+        return Fault("miss", "budget-exceeded", "the cell's budget was spent before its work was done")
+    if finished.timed_out and (usage.standing or usage.stood > STOOD_SHARE * finished.seconds):
+        reason = f"the session ran out of time, and had waited {usage.stood:.0f} s of it at the gateway"
+        return Fault("unusable", "infra-error", reason)
     if finished.timed_out and (usage.waiting or usage.open_calls):
         return Fault("unusable", "provider-error", "the session ran out of time while the provider owed an answer")
     if finished.timed_out and (failure := _unanswered(usage)):

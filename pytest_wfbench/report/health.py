@@ -8,7 +8,7 @@ from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.row import Row, Usage
 from pytest_wfbench.evidence.store import Rows
 from pytest_wfbench.matrix.subject import REPLAY
-from pytest_wfbench.report.words import plural
+from pytest_wfbench.report.words import dollars, plural, seconds
 
 UNSANDBOXED = "There was no sandbox: agents could see and change the host. These rows are not promotable."
 
@@ -28,6 +28,28 @@ def _whole(rows: Rows, sweep: Sweep) -> Iterator[str]:
         yield f"{plural(len(strangers), 'cell')} nobody planned: {', '.join(strangers[:3])}."
     if sweep.open_calls:
         yield f"{plural(len(sweep.open_calls), 'upstream request')} never ended; what they used is unknown."
+
+
+def _budgeted(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    spending = sweep.spending
+    if spending is None:
+        return
+    if spending.max_cost is not None:
+        over = spending.overshoot or 0.0
+        beyond = f", {dollars(over)} beyond it by requests that were under way" if over else ""
+        yield f"{dollars(spending.charged)} charged to the sweep's budget of {dollars(spending.max_cost)}{beyond}."
+    if spending.assumed:
+        yield f"{dollars(spending.assumed)} of what the budget was charged is assumed: those requests told no usage."
+    if own := sum(row.kind == "budget-exceeded" for row in rows.rows):
+        yield f"{plural(own, 'attempt')} ended by the cell's budget of {dollars(spending.cell_max_cost)}."
+
+
+def _waited(rows: Rows, sweep: Sweep) -> Iterator[str]:
+    traffic = sweep.traffic
+    for pause in traffic.pauses if traffic else ():
+        yield f"{pause.model} was paused for {seconds(pause.seconds)}: the provider said {pause.times} times to wait."
+    if traffic and round(traffic.waited, 1):
+        yield f"Sessions waited {seconds(traffic.waited)} in all at the gateway, which their times do not count."
 
 
 def _sandboxed(rows: Rows, sweep: Sweep) -> Iterator[str]:
@@ -82,6 +104,8 @@ CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (
     _tested,
     _scripted,
     _metered,
+    _budgeted,
+    _waited,
     _uniform,
     _spared,
 )

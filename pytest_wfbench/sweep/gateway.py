@@ -11,8 +11,10 @@ from typing import Self
 from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.gateway.client import GatewayAddress
+from pytest_wfbench.gateway.control import Books
 from pytest_wfbench.gateway.providers import providers_of
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
+from pytest_wfbench.sweep.budgets import terms_of
 from pytest_wfbench.sweep.plan import Plan
 from pytest_wfbench.sweep.recording import record_directory
 
@@ -40,6 +42,7 @@ class SweepGateway:
         self._running = start_gateway(GatewayConfig(providers=tuple(providers_of(forwarded, os.environ))))
         self._routes, self._give_up = plan.routes, give_up
         self._record = record_directory(plan.options, plan.directory)
+        self._terms = terms_of(plan.options, plan.directory)
         self._lock, self._closing = threading.Lock(), False
         self._open_calls: list[OpenCall] = []
         self._thread: threading.Thread | None = None
@@ -57,8 +60,15 @@ class SweepGateway:
 
     def _prove(self, gateway: RunningGateway, sweep_id: str, usage: Path) -> None:
         gateway.wait_ready(READY_SECONDS)
-        gateway.begin(sweep_id, usage, self._routes, self._record)
+        gateway.begin(sweep_id, usage, self._routes, self._record, self._terms)
         gateway.self_test()
+
+    def books(self) -> Books | None:
+        """Return what was spent and waited for, none where the gateway is lost. Ask before the end."""
+        try:
+            return self._running.account()
+        except GatewayLost:
+            return None
 
     def stop(self) -> tuple[OpenCall, ...]:
         """End it, and the watch; return the calls that never ended, of all it was. Asked again, it does nothing."""

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from pytest_wfbench.agents.trial import agent_checks
 from pytest_wfbench.clock import now, stamp
-from pytest_wfbench.evidence.manifest import OpenCall, Skipped, Stop, Sweep
+from pytest_wfbench.evidence.manifest import OpenCall, PlannedCell, SkipKind, Skipped, Stop, Sweep
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import RowWriter, write_sweep
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.gateway.client import Gateway
+from pytest_wfbench.gateway.control import Books
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
@@ -24,6 +25,7 @@ from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
 from pytest_wfbench.sweep.gateway import SweepGateway
 from pytest_wfbench.sweep.head import head_commit
 from pytest_wfbench.sweep.manifest import describe_sweep, results_parent
+from pytest_wfbench.sweep.outage import Halt
 from pytest_wfbench.sweep.plan import Plan, sandbox_name
 from pytest_wfbench.sweep.preflight import dead_models, probes
 from pytest_wfbench.sweep.recording import fill_gaps
@@ -53,6 +55,7 @@ class LiveSweep:
         self._writer: RowWriter | None = None
         self._stop: Stop | None = None
         self._written: set[str] = set()
+        self._cut_short = False
         try:
             seat = self._take_places(plan, choose_identity())
             take_seat(seat).guard.prepare()
@@ -160,6 +163,7 @@ class LiveSweep:
         if self._writer is None:
             raise SweepFailed("a row came before the sweep had begun")
         self._written.add(row.cell_id)
+        self._cut_short = self._cut_short or row.kind == "cancelled"
         try:
             self._writer.append(row)
         except OSError as error:
@@ -193,17 +197,20 @@ class LiveSweep:
             OSError: when it cannot be written; what is there stays as it is.
         """
         open_calls: tuple[OpenCall, ...] = ()
+        books: Books | None = None
         if self._gateway:
+            books = self._gateway.books() if self._sweep else None
             open_calls = self._gateway.stop()
         if self._sweep is None:
             return None
         self._reserve.give_back()
-        if cause := self.context.guard.cause():
-            self._stop = Stop(kind="outage", cause=cause)
         done = set(rows)
         missing = [cell for cell in self._sweep.planned if cell.cell_id not in done]
-        stopped = self._stop is not None and self._stop.kind == "outage"
-        skipped = [_cut(cell.task, cell.cell_id, self._stop) for cell in missing] if stopped and self._stop else []
+        halt = self.context.guard.halted()
+        # A budget that just lasted has stopped nothing.
+        if halt and (halt.kind != "budget" or missing or self._cut_short):
+            self._stop = Stop(kind=halt.kind, cause=halt.cause)
+        skipped = [_cut(cell, halt) for cell in missing] if halt else []
         self._sweep = self._sweep.model_copy(
             update={
                 "ended_at": stamp(now()),
@@ -212,6 +219,8 @@ class LiveSweep:
                 "stop": self._stop,
                 "skipped": (*self._sweep.skipped, *skipped),
                 "open_calls": open_calls,
+                "spending": books.spending if books else None,
+                "traffic": books.traffic if books else None,
             }
         )
         write_sweep(self.context.results, self._sweep)
@@ -229,8 +238,9 @@ class LiveSweep:
         self._stack.close()
 
 
-def _cut(task: str, cell_id: str, stop: Stop) -> Skipped:
-    return Skipped(kind="outage-stop", task=task, cell_id=cell_id, reason=stop.cause)
+def _cut(cell: PlannedCell, halt: Halt) -> Skipped:
+    kind: SkipKind = "budget-stop" if halt.kind == "budget" else "outage-stop"
+    return Skipped(kind=kind, task=cell.task, cell_id=cell.cell_id, reason=halt.cause)
 
 
 def _point_latest(results: Path) -> None:

@@ -69,6 +69,7 @@ def lock(plan: Plan) -> dict[str, str]:
         "agents": digest_value({name: runtime.version for name, runtime in plan.runtimes.items()}),
         "effort": plan.options.effort or "none",
         "agent_options": digest_value({s.agent: plan.agent_options(s.agent) for s in plan.subjects}),
+        "cell_budget": f"{plan.options.cell_max_cost:g}" if plan.options.cell_max_cost else "none",
         "overlay": plan.overlay_digest or "none",
         "plugin": plan.plugin.digest if plan.plugin else "none",
         "cassettes": digest_value(dict(plan.cassette_digests)),

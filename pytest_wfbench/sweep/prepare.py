@@ -29,6 +29,7 @@ from pytest_wfbench.matrix.select import (
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.matrix.task import TaskKind
 from pytest_wfbench.options import Options
+from pytest_wfbench.sweep.budgets import terms_of, unpriced
 from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.external import FoundPlugin, find_plugin, kept_plugin
 from pytest_wfbench.sweep.places import exposed, unwritable
@@ -141,6 +142,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         plugin=plugin,
     )
     found.add(uncovered(scripts, plan.runnable()))
+    found.add(unpriced(terms_of(options, directory), plan.runnable(), scripts))
     found.settle()
     return plan
 
