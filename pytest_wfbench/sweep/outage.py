@@ -70,8 +70,8 @@ class OutageGuard:
             more = 0 if incident and incident == last else 1
             count = before + more if outcome == "unusable" else 0
             write_atomic(self.directory / COUNT, f"{count} {incident}".rstrip(), lasting=False)
-            if count >= self.limit and self.halted() is None:
-                write_atomic(self.directory / STOP, f"outage\n{count} consecutive unusable cells, the last one: {cause}")
+            if count >= self.limit:
+                self.halt(f"{count} consecutive unusable cells, the last one: {cause}")
 
     def _count(self) -> tuple[int, str]:
         try:
