@@ -22,6 +22,7 @@ from pytest_wfbench.statistics.paired import improvement
 
 COMMENT_BYTES = 60_000
 REASON_LIMIT = 160
+CHANGE_LIMIT, CHANGES = 400, 3
 MARKER = "pytest-wfbench"
 DEFAULT_KEY = "wfbench"
 KEY_LIMIT = 100
@@ -89,7 +90,9 @@ def headline(report: Report) -> str:
 
 def _boundary(report: Report) -> tuple[str, ...]:
     """What must be said however little room there is."""
-    return ("", f"> ⚠️ {UNSANDBOXED}") if report.sweep.sandbox == "host" else ()
+    unsandboxed = [UNSANDBOXED] if report.sweep.sandbox == "host" else []
+    told = [*unsandboxed, *(cell(sentence, CHANGE_LIMIT) for sentence in report.model_changes[:CHANGES])]
+    return tuple(line for sentence in told for line in ("", f"> ⚠️ {sentence}"))
 
 
 def _scripted(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.row import Row, Usage
@@ -84,11 +84,16 @@ def _uniform(rows: Rows, sweep: Sweep) -> Iterator[str]:
     tables = sorted({row.price_table for row in rows.rows if row.price_table})
     if len(tables) > 1:
         yield f"Costs come from {len(tables)} price tables: {', '.join(tables)}."
-    for subject in sorted({row.subject for row in rows.rows}):
-        of = [row for row in rows.rows if row.subject == subject]
-        models = sorted({model for row in of for model in row.models_answered or ()})
+    yield from model_changes(rows.rows)
+
+
+def model_changes(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence for each subject that more than one model answered: it asked for one."""
+    for subject in sorted({row.subject for row in rows}):
+        models = sorted({model for row in rows if row.subject == subject for model in row.models_answered or ()})
         if len(models) > 1:
-            yield f"{subject} was answered by {len(models)} models: {', '.join(models)}."
+            told = f"{subject} was answered by {len(models)} models: {', '.join(models)}"
+            yield f"{told}. It asked for one: what its cells show is not of one model."
 
 
 def _spared(rows: Rows, sweep: Sweep) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import Rows, Run
 from pytest_wfbench.matrix.arms import Arm
-from pytest_wfbench.report.health import health
+from pytest_wfbench.report.health import health, model_changes
 from pytest_wfbench.report.savings import Savings, all_savings
 from pytest_wfbench.report.verdict import Verdict, judge
 from pytest_wfbench.report.words import elapsed
@@ -100,7 +100,10 @@ class SkippedTask:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that is shown of a sweep. ``judges`` and ``models`` are those that answered."""
+    """Everything that is shown of a sweep. ``judges`` and ``models`` are those that answered.
+
+    ``model_changes`` has a sentence for each subject that more than one model answered.
+    """
 
     verdict: Verdict
     sweep: Sweep
@@ -114,6 +117,7 @@ class Report:
     subjects: tuple[str, ...]
     models: tuple[str, ...]
     judges: tuple[str, ...]
+    model_changes: tuple[str, ...] = ()
 
     @property
     def several_arms(self) -> bool:
@@ -138,6 +142,7 @@ def summarise_sweep(rows: Rows, sweep: Sweep, decisions: Sequence[Decided] = ())
         subjects=tuple(sorted({row.subject for row in every} | {info.subject for info in sweep.subjects})),
         models=tuple(sorted({model for row in every for model in row.models_answered or ()})),
         judges=tuple(sorted({row.judge.model for row in every if row.judge and row.judge.model})),
+        model_changes=tuple(model_changes(every)),
     )
 
 

@@ -56,6 +56,27 @@ class TestWhole:
         assert render_comment(found, key="smoke") == snapshot
 
 
+class TestModels:
+    def test_a_change_is_flagged(self, demo: ModuleType) -> None:
+        """A subject whose answering model changed within the sweep is flagged, however little room there is."""
+        answered = ("claude-a", "claude-b|<x>")
+        rows = [demo.row(f"q{n}", "baseline", models_answered=(model,), **JUDGED) for n, model in enumerate(answered)]
+        found = report(demo, rows)
+        told = "was answered by 2 models: claude-a, claude-b"
+        for limit in (COMMENT_BYTES, 300):
+            (line,) = [line for line in render_comment(found, limit=limit).splitlines() if told in line]
+            assert line.startswith("> ⚠️")
+        assert "<x>" not in render_comment(found)
+        assert any(told in sentence for sentence in found.health)
+
+    def test_one_model_each(self, demo: ModuleType) -> None:
+        """Two subjects that are answered by a model each are no change."""
+        rows = [demo.row("q", "baseline", subject=f"mini:openai/{m}", models_answered=(m,), **JUDGED) for m in "ab"]
+        found = report(demo, rows)
+        assert found.model_changes == ()
+        assert "⚠️" not in render_comment(found)
+
+
 class TestMarker:
     @pytest.mark.parametrize(
         ("key", "ci", "expected"),
