@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,12 @@ from pytest_wfbench.sweep.outage import OutageGuard
 from pytest_wfbench.sweep.plan import Plan
 from pytest_wfbench.usage.prices import PriceTable
 
-SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)\Z", re.IGNORECASE)
+# The short ones are words of their own only: ``GITHUB_PAT``, but not ``COMPAT``, and not the shell's ``PWD``.
+SECRET_NAME = re.compile(
+    r"(?:KEYS?|KEY_?ID|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|COOKIES?|\ASSHPASS"
+    r"|(?:\A|_)(?:PAT|PASS|AUTH|CREDS?)|_PWD)(?:_?[0-9]{1,3})?\Z",
+    re.IGNORECASE,
+)
 
 
 class Seat(BaseModel):
@@ -81,8 +87,12 @@ class SweepContext:
 
 def take_seat(seat: Seat) -> SweepContext:
     """Return the context of this process: the seat, the host's name, and the secrets of its environment to redact."""
-    known = [value for name, value in os.environ.items() if SECRET_NAME.search(name)]
-    return SweepContext(seat, socket.gethostname(), Redactor(known))
+    return SweepContext(seat, socket.gethostname(), Redactor(secrets_of(os.environ)))
+
+
+def secrets_of(environ: Mapping[str, str]) -> list[str]:
+    """Return the values of the variables whose names say that they hold a secret."""
+    return [value for name, value in environ.items() if SECRET_NAME.search(name)]
 
 
 @dataclass(frozen=True)
