@@ -73,7 +73,7 @@ class Call:
 
     def take_place(self, give_back: Callable[[], None]) -> None:
         """It may go up, and occupies a place until it ends."""
-        self._place, self.sent = give_back, self.attempts
+        self._place, self.sent, self.heard = give_back, self.attempts, (0, None)
         self.session.stall.change(busy=1)
 
     def give_place_back(self) -> None:

@@ -95,8 +95,7 @@ class Gate:
 
     def repeats(self, call: Call, status: int, patience: Patience) -> bool:
         """Whether an answer is no more than the provider's word to come again, and the call is to go up once more."""
-        heard, retry_after = call.heard
-        return status == heard and patience.spend(pause_of(heard, retry_after))
+        return status >= 400 and patience.spend(pause_of(*call.heard))
 
     def hear(self, call: Call, status: int, retry_after: str | None) -> None:
         """Take the provider's word on when to come again."""
