@@ -67,6 +67,10 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("outage-limit", "number", 5, "stop after N consecutive unusable cells; 0 is off", "N"),
     OptionSpec("min-pass", "fraction", None, "least share of graded cells that must pass, 0..1", "F"),
     OptionSpec("max-unusable", "number", 0, "unusable cells tolerated", "N"),
+    OptionSpec("baselines", "text", None, "where baselines are filed: a directory, or git:DIR#BRANCH", "STORE"),
+    OptionSpec("branch", "text", None, "branch whose baseline comes first (default: the one that is tested)", "B"),
+    OptionSpec("otlp-endpoint", "text", None, "send a trace of each cell there when the sweep has ended", "URL"),
+    OptionSpec("trace-url", "text", None, "what the comment links for a cell: a URL with {trace_id}", "URL"),
     OptionSpec("promotion-metric", "text", "cost_usd", "metric of the implementation gate", "M",
                ("cost_usd", "output_tokens", "duration_s", "num_turns")),
     OptionSpec("promotion-min-runs", "number", 3, "least valid runs of an arm", "N"),
@@ -108,6 +112,10 @@ class Options:
     agent_option: tuple[str, ...] = ()
     strict_versions: bool = False
     no_preflight: bool = False
+    baselines: str | None = None
+    branch: str | None = None
+    otlp_endpoint: str | None = None
+    trace_url: str | None = None
     record: str | None = None
     plugin_dir: str | None = None
     plugin_version: str | None = None
