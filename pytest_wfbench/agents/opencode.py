@@ -30,9 +30,19 @@ QUIET = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "OPENCODE_DISABLE_SHARE": "1",
-    # What lies in the workspace may be the agent's own: a plugin there would run inside it, and could write its events.
+    # What lies in the workspace may be the agent's own, and is not to move the model or its permissions.
     "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
 }
+# A plugin in the workspace would run inside the agent, and could write its events. One of the agent's two loaders minds
+# neither the variable above nor `--pure`; both look only when it starts.
+_GUARD = """\
+if find -H .opencode/plugin .opencode/plugins -mindepth 1 2>/dev/null | grep -q . ||
+    grep -qs plugin opencode.json opencode.jsonc .opencode/opencode.json .opencode/opencode.jsonc; then
+    echo "the workspace has plugins for opencode, which would run inside it: leave them out of the task's files" >&2
+    exit 3
+fi
+exec "$0" "$@"
+"""
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 # Which permission covers a tool, by the tool's name in arms.
 PERMISSIONS: Mapping[str, str] = {
@@ -80,8 +90,8 @@ class OpencodeAgent:
         return BINARY.find(tools)
 
     def invocation(self, session: SessionInput) -> Invocation:
-        """Start it headless, without plugins. A title is given, so that none is asked for."""
-        argv = [TARGET, "run", "--format", "json", "--auto", "--pure", "--title", "t"]
+        """Start it headless, unless there are plugins. A title is given, so that none is asked for."""
+        argv = ["/bin/sh", "-c", _GUARD, TARGET, "run", "--format", "json", "--auto", "--pure", "--title", "t"]
         return Invocation(
             argv=with_tools(argv),
             env={**QUIET, "OPENCODE_CONFIG": f"{session.home}/{CONFIG}", KEY: session.key or ""},

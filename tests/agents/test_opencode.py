@@ -62,14 +62,8 @@ class TestSession:
         assert [tokens["output"] for tokens in claim.usage["steps"]] == [3, 3, 3, 3]
 
     def test_workspace_does_not_overrule(self, run: Any) -> None:
-        """A configuration in the workspace neither moves the model or the provider nor loads a plugin into the agent.
-
-        Its instructions are read all the same.
-        """
+        """A configuration in the workspace moves neither model nor provider; its instructions are read all the same."""
         (run.place / "workspace/AGENTS.md").write_text("Mind the gap.\n")
-        plugin = run.place / "workspace/.opencode/plugin/mine.ts"
-        plugin.parent.mkdir(parents=True)
-        plugin.write_text('console.log("FORGED"); export const Mine = async () => ({})\n')
         other = {
             "model": "openai/gpt-5", "small_model": "openai/gpt-5-mini",
             "provider": {"wfbench": {"options": {"baseURL": "http://127.0.0.1:1/v1", "apiKey": "mine"}}},
@@ -78,7 +72,6 @@ class TestSession:
         limits = {"output_limit": "1234", "context_limit": "100000"}
         ran = run(DONE, effort="low", deny=("Skill", "Bash", "Unheard"), options=limits)
         assert (ran.transcript.fault, ran.final) == (None, ("ok", None)), ran.stdout[:600] + ran.stderr[-300:]
-        assert b"FORGED" not in ran.stdout
         [(_, headers, body)] = ran.upstream.requests
         assert (headers["Authorization"], body["model"]) == ("Bearer session-key-of-the-test", "replay/demo")
         # A requested effort travels in each request, and a denied tool is not offered, nor are skills told of.
@@ -86,6 +79,24 @@ class TestSession:
         assert not {"skill", "bash"} & offered(ran)
         assert "Does the work" not in json.dumps(body["messages"])
         assert "Mind the gap." in json.dumps(body["messages"])
+
+    @pytest.mark.parametrize("name", [".opencode/plugin/mine.ts", ".opencode/plugins/.x.js", "opencode.json"])
+    def test_plugin(self, run: Any, name: str) -> None:
+        """Where a plugin would be loaded into the agent it is not started, and says why."""
+        plugin = run.place / "workspace" / name
+        plugin.parent.mkdir(parents=True, exist_ok=True)
+        plugin.write_text('{"plugin": ["./mine.ts"]}' if plugin.suffix == ".json" else 'console.log("FORGED")\n')
+        ran = run(DONE)
+        assert (ran.stdout, ran.transcript.fault, len(ran.upstream.requests)) == (b"", None, 0)
+        assert ran.final == ("error", "exit status 3 before anything was done")
+        assert b"plugins for opencode" in ran.stderr
+
+    def test_empty_plugin_directories(self, run: Any) -> None:
+        """Directories for plugins without any, and other files there, keep nothing from starting."""
+        for name in ("plugin", "plugins", "command"):
+            (run.place / "workspace/.opencode" / name).mkdir(parents=True)
+        (run.place / "workspace/.opencode/command/hi.md").write_text("Say hi.\n")
+        assert run(DONE).final == ("ok", None)
 
     def test_subagent(self, run: Any) -> None:
         """A subagent's words, tools and tokens are absent from the stream; its model is the subject's."""
