@@ -22,6 +22,9 @@ from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, sta
 from pytest_wfbench.wires import CHAT
 
 from .rogue import Rogue, rogue_provider
+from .strict import STRICT, request_of, strict
+
+__all__ = ["strict"]
 
 MODEL = "replay/demo"
 LIVE = "openai/gpt-live"
@@ -60,7 +63,7 @@ match: {task: retry}
 turns:
   - text: At last.
     usage: {ordinary_input: 5, cache_read_input: 0, cache_write_input: 0, output: 2}
-    error: {status: 429, type: rate_limit_error, message: slow down, retry_after: 7, times: 2}
+    error: {status: 429, type: rate_limit_error, message: slow down, times: 2}
 """,
     "cut": """
 model: claude-scripted
@@ -114,6 +117,7 @@ class Session:
 
     gateway: RunningGateway
     door: Door
+    model: str = MODEL
 
     def send(
         self, method: str, path: str, body: Any = None, key: str | None = None, headers: dict[str, str] | None = None
@@ -132,7 +136,7 @@ class Session:
             connection.close()
 
     def post(self, path: str, **body: Any) -> Reply:
-        return self.send("POST", path, {"model": MODEL, **body})
+        return self.send("POST", path, {"model": self.model, **body})
 
     def chat(self, *messages: dict[str, Any], **body: Any) -> Reply:
         return self.post("/v1/chat/completions", messages=[USER, *messages], **body)
@@ -240,6 +244,21 @@ def open_session(gateway: RunningGateway) -> Iterator[OpenSession]:
         labels = Labels(task=task, arm="workflow", session=session, run=1, agent="mini")
         request = OpenRequest(cell_id=cell, labels=labels, **{"seconds": 600, "models": (MODEL,), **options})
         opened.append(Session(gateway, gateway.open(request)))
+        return opened[-1]
+
+    yield opening
+    for session in opened:
+        if session.door.socket.exists():
+            session.close()
+
+
+@pytest.fixture
+def open_strict(strict: RunningGateway) -> Iterator[OpenSession]:
+    """Open sessions of a cell on the strict gateway; those a test leaves open are closed after it."""
+    opened: list[Session] = []
+
+    def opening(task: str, cell: str, session: str = "work", model: str = STRICT) -> Session:
+        opened.append(Session(strict, strict.open(request_of(task, cell, session, model)), model))
         return opened[-1]
 
     yield opening

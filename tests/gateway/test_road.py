@@ -174,7 +174,6 @@ class TestFaults:
         answers = [session.chat() for _ in range(3)]
         events = session.close().events
         assert [status for status, _, _ in answers] == [429, 429, 200]
-        assert answers[0][1].get("retry-after") == "7"
         assert [event.status for event in events] == ["failure", "failure", "success"]
         assert (events[0].http_status, events[0].error_message) == (429, "slow down")
         total = cell_usage(events)
