@@ -210,7 +210,7 @@ def _responses_stream(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     last: Mapping[str, Any] = {}
     for event in events:
         place, item = str(event.get("output_index")), event.get("item")
-        match event.get("type"):
+        match _text(event.get("type")):
             case "response.output_item.added" | "response.output_item.done" if isinstance(item, dict):
                 items[place], pieces[place] = dict(item), []
             case kind if kind in PIECES and place in pieces:
