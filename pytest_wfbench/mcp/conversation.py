@@ -23,13 +23,15 @@ def converse(client: socket.socket, start: Starter, sandbox: Sandbox) -> Finishe
     ours, theirs = socket.socketpair()
     with closing(ours):
         ways = [threading.Thread(target=_carry, args=way, daemon=True) for way in ((client, ours), (ours, client))]
-        with closing(theirs):
-            for way in ways:
-                way.start()
-            ended = sandbox.run(start(theirs.fileno()))
-        # What the server said last is still on its way; then the client's end ends the other direction.
-        ways[1].join()
-        _hang_up(client)
+        try:
+            with closing(theirs):
+                for way in ways:
+                    way.start()
+                ended = sandbox.run(start(theirs.fileno()))
+            # What the server said last is still on its way; then the client's end ends the other direction.
+            ways[1].join()
+        finally:
+            _hang_up(client)
         ways[0].join()
     return ended
 

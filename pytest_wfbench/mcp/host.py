@@ -21,7 +21,8 @@ from pytest_wfbench.sandbox.spec import Bind, Bounds, Command, Data, Finished, M
 
 DIRECTORY = "/run/wfbench/mcp"
 BRIDGE = f"{DIRECTORY}/bridge.pyc"
-CONVERSATIONS = 32
+# Of all servers of a session together: each is a sandbox with limits of its own, and costs this process 25 descriptors.
+CONVERSATIONS = 8
 HELLO_SECONDS = 30.0
 LEAVE_SECONDS = 8.0
 _LINE_LIMIT = 1 << 20
@@ -60,11 +61,20 @@ class Ground:
     timeout: float
 
 
+@dataclass(frozen=True)
+class _Talks:
+    """The conversations of a session, until it is ``over``; each takes one of the ``places``."""
+
+    places: threading.BoundedSemaphore
+    over: threading.Event = field(default_factory=threading.Event)
+
+
 @contextmanager
 def serve(servers: Mapping[str, McpServer], ground: Ground, identity: Identity) -> Iterator[Services]:
     """Have the servers ready, once each has said hello; at the end all of them are gone.
 
-    Every connection has a server process of its own, without network, gateway or key.
+    Every connection has a server process of its own, without network, gateway or key, at most ``CONVERSATIONS`` (or
+    two a server, if that is more) at a time.
 
     Raises:
         ServerFailed: when one does not answer.
@@ -75,11 +85,14 @@ def serve(servers: Mapping[str, McpServer], ground: Ground, identity: Identity) 
     with ExitStack() as stack:
         directory = stack.enter_context(runtime_directory(identity))
         mounts: list[Mount] = [Data(BRIDGE, _bridge())]
+        talks = _Talks(threading.BoundedSemaphore(max(CONVERSATIONS, 2 * len(servers))))
         for number, (name, server) in enumerate(servers.items()):
             _greet(name, server, ground)
             path = directory / str(number)
-            stack.enter_context(_listening(path, server, ground, identity))
+            stack.enter_context(_listening(path, _starter(server, ground, talks.over), ground.sandbox, identity, talks))
             mounts.append(Bind(path, _target(number), writable=True))
+        # They all end at once: each may take its time.
+        stack.callback(talks.over.set)
         commands = {name: _argv(number) for number, name in enumerate(servers)}
         yield Services(tuple(mounts), commands)
 
@@ -108,51 +121,54 @@ def _starter(server: McpServer, ground: Ground, stop: threading.Event) -> Starte
 
 
 @contextmanager
-def _listening(path: Path, server: McpServer, ground: Ground, identity: Identity) -> Iterator[None]:
-    stop = threading.Event()
-    start = _starter(server, ground, stop)
+def _listening(path: Path, start: Starter, sandbox: Sandbox, identity: Identity, talks: _Talks) -> Iterator[None]:
     with closing(socket.socket(socket.AF_UNIX)) as listener:
         listener.bind(str(path))
         identity.own(path)
         path.chmod(0o600)
         listener.listen(CONVERSATIONS)
         listener.settimeout(_POLL)
-        thread = threading.Thread(target=_accept, args=(listener, start, ground.sandbox, stop), daemon=True)
+        thread = threading.Thread(target=_accept, args=(listener, start, sandbox, talks), daemon=True)
         thread.start()
         try:
             yield
         finally:
-            stop.set()
+            talks.over.set()
             thread.join()
 
 
-def _accept(listener: socket.socket, start: Starter, sandbox: Sandbox, stop: threading.Event) -> None:
-    """Give every client a server, a bounded number at a time, until told to stop; then wait for all to end."""
-    talks: list[tuple[threading.Thread, socket.socket]] = []
-    while not stop.is_set():
+def _accept(listener: socket.socket, start: Starter, sandbox: Sandbox, talks: _Talks) -> None:
+    """Give every client a server, as long as there are places, until the session is over; then wait for all to end."""
+    begun: list[tuple[threading.Thread, socket.socket]] = []
+    while not talks.over.is_set():
         try:
             client, _ = listener.accept()
         except TimeoutError:
             continue
         except OSError:
-            break
+            talks.over.wait(_POLL)
+            continue
         client.setblocking(True)
-        talks = [talk for talk in talks if talk[0].is_alive()]
-        if len(talks) >= CONVERSATIONS:
+        begun = [talk for talk in begun if talk[0].is_alive()]
+        if not talks.places.acquire(blocking=False):
             client.close()
             continue
-        thread = threading.Thread(target=_talk, args=(client, start, sandbox), daemon=True)
+        thread = threading.Thread(target=_talk, args=(client, start, sandbox, talks), daemon=True)
         thread.start()
-        talks.append((thread, client))
-    for thread, client in talks:
+        begun.append((thread, client))
+    for thread, client in begun:
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
         thread.join(LEAVE_SECONDS)
 
 
-def _talk(client: socket.socket, start: Starter, sandbox: Sandbox) -> None:
-    with closing(client):
-        converse(client, start, sandbox)
+def _talk(client: socket.socket, start: Starter, sandbox: Sandbox, talks: _Talks) -> None:
+    """What the machine cannot do now is the client's to see: its connection ends."""
+    try:
+        with closing(client), suppress(OSError):
+            converse(client, start, sandbox)
+    finally:
+        talks.places.release()
 
 
 def _greet(name: str, server: McpServer, ground: Ground) -> None:

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from pytest_wfbench.matrix.task import McpServer
-from pytest_wfbench.mcp.host import Ground, ServerFailed, serve
+from pytest_wfbench.mcp.host import CONVERSATIONS, Ground, ServerFailed, serve
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap
 from pytest_wfbench.sandbox.spec import Command, Finished, Tmpfs
 from tests.mcp.conftest import Ask
@@ -58,6 +58,43 @@ class TestServing:
             began = time.monotonic()
         assert time.monotonic() - began < 10
         assert below() == before
+
+    def test_no_end_of_clients(self, ground: Ground, sandbox: Bubblewrap) -> None:
+        """An agent has few servers at a time, whatever it asks for: each has its own limits, and takes descriptors."""
+        client = (
+            "import socket,sys\n"
+            "def answered(s):\n"
+            "    s.settimeout(20)\n"
+            "    try:\n"
+            "        return bool(s.recv(1))\n"
+            "    except ConnectionError:\n"
+            "        return False\n"
+            "def connected(path):\n"
+            "    s=socket.socket(socket.AF_UNIX); s.connect(path); return s\n"
+            "print(sum(map(answered, [connected(path) for path in sys.argv[1:] for _ in range(12)])))\n"
+        )
+        says = McpServer(command=("sh", "-c", "echo '{\"result\": {}}'; cat"))
+        with serve({"one": says, "two": says}, ground, sandbox.identity) as services:
+            argv = ("python3", "-c", client, *(command[-1] for command in services.commands.values()))
+            ended = sandbox.run(Command(argv, (Tmpfs("/workspace", 1 << 20), *services.mounts), 60.0))
+        assert ended.stdout == b"%d\n" % CONVERSATIONS, ended.stderr
+
+    def test_stubborn_servers(self, ground: Ground, sandbox: Bubblewrap) -> None:
+        """Servers that ignore their end are ended together, not one after the other."""
+        script = (
+            "read -r line; echo '{\"result\": {}}'; test \"$line\" = stay || exit 0; trap '' TERM; sleep 60; sleep 60"
+        )
+        stubborn = McpServer(command=("sh", "-c", script))
+        client = (
+            "import socket,sys\n"
+            "for path in sys.argv[1:]:\n"
+            "    s=socket.socket(socket.AF_UNIX); s.connect(path); s.sendall(b'stay\\n'); s.recv(1)\n"
+        )
+        with serve(dict.fromkeys(("one", "two", "three"), stubborn), ground, sandbox.identity) as services:
+            argv = ("python3", "-c", client, *(command[-1] for command in services.commands.values()))
+            assert sandbox.run(Command(argv, (Tmpfs("/workspace", 1 << 20), *services.mounts), 60.0)).ok
+            began = time.monotonic()
+        assert time.monotonic() - began < 10
 
     def test_no_server(self, sandbox: Bubblewrap, ask: Ask, ground: Ground) -> None:
         """Where no task has servers nothing is started and nothing mounted."""
