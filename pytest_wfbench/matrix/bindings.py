@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_wfbench.digests import digest_tree, digest_value
 from pytest_wfbench.matrix.load import LoadedTask
@@ -23,11 +24,12 @@ class TaskBinding:
 def bind_task(loaded: LoadedTask, variation: int) -> TaskBinding:
     """Return the digests of a task in one wording."""
     task, spec = loaded.task, loaded.task.oracle
-    prompt = digest_value(task.prompt_of(variation))
+    told = task.steps_of(variation)
+    prompt = digest_value(told[0] if len(told) == 1 else list(told))
     oracle = loaded.hidden.oracle_digest if spec else None
     command = digest_value([spec.command, spec.results]) if spec else None
     manifest = digest_value([[entry.name, len(entry.data)] for entry in loaded.hidden.oracle]) if spec else None
-    parts = {
+    parts: dict[str, Any] = {
         "prompt": prompt,
         "oracle": [oracle, command, manifest],
         "expected": sorted(loaded.hidden.expected.tests) if loaded.hidden.expected else None,
@@ -40,6 +42,8 @@ def bind_task(loaded: LoadedTask, variation: int) -> TaskBinding:
         "dependencies": sorted([entry.source, entry.target] for entry in task.dependencies),
         "mcp": {name: server.model_dump() for name, server in task.mcp.items()},
     }
+    if task.kind == "question":
+        parts |= {"rubric": task.rubric, "checks": [check.model_dump(mode="json") for check in task.checks]}
     return TaskBinding(prompt, oracle, command, manifest, digest_value(parts))
 
 

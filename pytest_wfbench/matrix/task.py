@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, field_validator, model_validator
 
+from pytest_wfbench.matrix.checks import Check
 from pytest_wfbench.matrix.fields import (
     Frozen,
     InsidePath,
@@ -31,7 +32,11 @@ MAX_FILES = 64
 # Where directories can be mounted beside the workspace; the harness has a place of its own there.
 MOUNTABLE = frozenset({("/", "opt"), ("/", "srv"), ("/", "mnt")})
 RESERVED = ("/", "opt", "wfbench")
-NEEDED = {"implementation": ("repo", "verify", "oracle"), "review": ("repo",)}
+NEEDED = {"implementation": ("prompt", "repo", "verify", "oracle"), "review": ("prompt", "repo")}
+# What only some kinds of tasks have; on others it would be passed over in silence.
+OF_QUESTIONS = ("steps", "rubric", "checks")
+NOT_OF_QUESTIONS = ("verify", "oracle", "reference", "reference_bad")
+MAX_STEPS, MAX_CHECKS = 32, 64
 
 
 class Timeouts(Frozen):
@@ -133,7 +138,8 @@ class Task(Frozen):
     repo: Text | None = None
     ref: Text | None = None
     private: Paths = ()
-    prompt: Text
+    prompt: Text | None = None
+    steps: Annotated[tuple[Text, ...], BeforeValidator(items)] = Field((), max_length=MAX_STEPS)
     variations: Texts = ()
     setup: Text | None = None
     verify: Text | None = None
@@ -147,6 +153,8 @@ class Task(Frozen):
     oracle: OracleSpec | None = None
     reference: InsidePath | None = None
     reference_bad: Paths = ()
+    rubric: Text | None = None
+    checks: Annotated[tuple[Check, ...], BeforeValidator(items)] = Field((), max_length=MAX_CHECKS)
 
     @field_validator("timeout", mode="before")
     @classmethod
@@ -167,8 +175,14 @@ class Task(Frozen):
         return with_rules(value, build, _task_rules)
 
     def prompt_of(self, variation: int) -> str:
-        """Return the wording of a variation; 0 is the original."""
-        return self.variations[variation - 1] if variation else self.prompt
+        """Return the wording of a variation; 0 is the original, of a conversation its first step."""
+        return self.steps_of(variation)[0]
+
+    def steps_of(self, variation: int) -> tuple[str, ...]:
+        """Return all that an agent is told in a variation, in one conversation: mostly one prompt."""
+        if variation:
+            return (self.variations[variation - 1],)
+        return self.steps or ((self.prompt,) if self.prompt else ("",))
 
 
 def _task_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
@@ -176,3 +190,26 @@ def _task_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     for name in NEEDED.get(kind, ()) if isinstance(kind, str) else ():
         if raw.get(name) is None:
             yield (name,), f"required key {name!r} is missing: add it, every task of kind {kind} has one"
+    if kind == "question":
+        yield from _question_rules(raw)
+        return
+    for name in OF_QUESTIONS:
+        if raw.get(name):
+            yield (name,), f"{name} is for tasks of kind question: leave it out"
+
+
+def _question_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    if raw.get("prompt") is None and not raw.get("steps"):
+        yield ("prompt",), "required key 'prompt' is missing: add it, or `steps` for a conversation"
+    elif raw.get("prompt") is not None and raw.get("steps"):
+        yield ("steps",), "the question has a prompt and steps: keep one of them"
+    if raw.get("steps") and raw.get("variations"):
+        yield ("variations",), "variations are other wordings of a prompt: a conversation has none, leave them out"
+    if not raw.get("rubric") and not raw.get("checks"):
+        yield ("rubric",), "nothing says what a good answer is: add a `rubric`, `checks`, or both"
+    for name in NOT_OF_QUESTIONS:
+        if raw.get(name):
+            yield (name,), f"{name} is not for tasks of kind question: leave it out"
+    for name in ("ref", "private") if raw.get("repo") is None else ():
+        if raw.get(name):
+            yield (name,), f"{name} is of a repository, and the question has none: add `repo`, or leave it out"

@@ -67,7 +67,7 @@ class TestTask:
 
     def test_without_an_oracle(self, read: Read) -> None:
         """A task without an oracle has no digest of one, rather than that of nothing."""
-        binding = bind_task(one(read("tasks: [{id: a, kind: question, prompt: b}]")), 0)
+        binding = bind_task(one(read("tasks: [{id: a, kind: question, prompt: b, rubric: c}]")), 0)
         assert dataclasses.astuple(binding)[1:4] == (None, None, None)
 
     def test_another_place(self, read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from pytest_wfbench.matrix.task import Task
 
 
 def task(name: str, variations: int = 0) -> Task:
-    return Task(id=name, kind="question", prompt="p", variations=tuple("v" * variations))
+    return Task(id=name, kind="question", prompt="p", rubric="r", variations=tuple("v" * variations))
 
 
 def arm(name: str, *kinds: str) -> Arm:

@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 def loaded(**limits: object) -> LoadedTask:
     own = {"limits": limits} if limits else {}
-    task = Task.model_validate({"id": "t", "kind": "question", "prompt": "Why?", **own})
+    task = Task.model_validate({"id": "t", "kind": "question", "prompt": "Why?", "rubric": "r", **own})
     return LoadedTask(task=task, file=Path("a.cases.yaml"), line=1, oracle_root=None, hidden=HiddenFiles())
 
 
