@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_wfbench.evidence.baseline import read_baseline
 from pytest_wfbench.evidence.store import read_rows, read_sweep
 from pytest_wfbench.files import write_atomic
 from pytest_wfbench.promotion.gate import decide
@@ -31,7 +32,7 @@ class Derived:
 
 
 def derive(directory: Path) -> Derived:
-    """Compute everything from ``sweep.json`` and ``results.jsonl``, and write nothing.
+    """Compute everything from ``sweep.json``, ``results.jsonl`` and ``baseline.json``, and write nothing.
 
     Raises:
         EvidenceError: when the directory cannot be read.
@@ -39,7 +40,7 @@ def derive(directory: Path) -> Derived:
     rows, sweep = read_rows(directory), read_sweep(directory)
     promotion = decide(rows, sweep)
     decided = promotion.decisions
-    return Derived(summarise_sweep(rows, sweep, decided), promotion if decided else None)
+    return Derived(summarise_sweep(rows, sweep, decided, read_baseline(directory)), promotion if decided else None)
 
 
 def derive_all(directory: Path) -> Derived:

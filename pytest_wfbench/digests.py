@@ -23,3 +23,8 @@ def digest_tree(entries: Iterable[tuple[str, bytes]]) -> str:
     """Return the digest of (relative path, bytes) pairs, independent of their order and of where the tree lies."""
     listing = sorted((name, digest_bytes(data)) for name, data in entries)
     return digest_value(listing)
+
+
+def trace_id(sweep_id: str, cell_id: str) -> str:
+    """Return the trace id of a cell: 32 hexadecimal digits, the same whoever computes it."""
+    return hashlib.sha256(f"wfbench trace\n{sweep_id}\n{cell_id}".encode("utf-8", "surrogatepass")).hexdigest()[:32]

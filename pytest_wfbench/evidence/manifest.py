@@ -32,6 +32,7 @@ class Asked(BaseModel):
     min_pass: float | None = None
     max_unusable: int = 0
     judge_model: str | None = None
+    baselines: str | None = None
     trace_url: str | None = None
     promotion_metric: Metric = "cost_usd"
     promotion_min_runs: int = Field(3, gt=0)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal
+from types import MappingProxyType
 
+from pytest_wfbench.evidence.baseline import Baseline
 from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.matrix.subject import REPLAY
+from pytest_wfbench.report.comment_rows import ORDER, Group, Line, comment_lines
 from pytest_wfbench.report.escape import cell, one_line
 from pytest_wfbench.report.health import UNSANDBOXED
+from pytest_wfbench.report.links import SAFE_URL, trace_links
 from pytest_wfbench.report.prose import spent_dollars, spent_tokens
-from pytest_wfbench.report.savings import references
-from pytest_wfbench.report.summary import Failure, Report
-from pytest_wfbench.report.words import UNKNOWN, count, plural, seconds, signed
-from pytest_wfbench.statistics.aggregate import Key, Summary
-from pytest_wfbench.statistics.paired import improvement
+from pytest_wfbench.report.summary import Report
+from pytest_wfbench.report.versus import comparison, tokens_alike
+from pytest_wfbench.report.words import UNKNOWN, plural, seconds, signed
 
 COMMENT_BYTES = 60_000
 REASON_LIMIT = 160
@@ -26,37 +26,22 @@ CHANGE_LIMIT, CHANGES = 400, 3
 MARKER = "pytest-wfbench"
 DEFAULT_KEY = "wfbench"
 KEY_LIMIT = 100
-URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%-]{1,300}\Z")
 
-Group = Literal["unusable", "regression", "miss", "pass"]
 LOUD = frozenset({"BROKEN", "INCOMPLETE", "BELOW FLOOR"})
-ORDER: tuple[Group, ...] = ("unusable", "regression", "miss", "pass")
-GLYPHS: dict[Group, str] = {"unusable": "💥", "regression": "🔻", "miss": "🟡", "pass": "✅"}
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row of the table, unescaped. ``order`` sorts rows of a group as tasks and arms are sorted."""
-
-    group: Group
-    name: str
-    result: str
-    reason: str | None
-    delta: str
-    tokens: str
-    tools: str
+GLYPHS: Mapping[Group, str] = MappingProxyType({"unusable": "💥", "regression": "🔻", "miss": "🟡", "pass": "✅"})
 
 
 def render_comment(report: Report, key: str | None = None, limit: int = COMMENT_BYTES) -> str:
     """Return the comment in at most ``limit`` bytes of UTF-8.
 
-    What does not fit goes in this order: reasons, rows that passed, all rows. ``key`` marks the comment that is to be
-    updated in place; without it the CI workflow's name does.
+    What does not fit goes in this order: reasons, links to traces, rows that passed, all rows. ``key`` marks the
+    comment that is to be updated in place; without it the CI workflow's name does.
     """
     lines = comment_lines(report)
+    links = trace_links(report.sweep, lines)
     head = "\n".join((marker(report.sweep, key), headline(report), *_boundary(report), ""))
     for table in LADDER:
-        text = "\n".join((head, _one_line(report), *_banner(report), "", *table(lines), "", _footer(report), ""))
+        text = "\n".join((head, _one_line(report), *_banner(report), "", *table(lines, links), "", _footer(report), ""))
         if len(text.encode()) <= limit:
             return text
     return head
@@ -110,9 +95,21 @@ def _one_line(report: Report) -> str:
         spent_tokens(report.spent),
         spent_dollars(report.spent),
         f"{seconds(report.spent.wall)} wall",
-        "Δ no baseline",
+        _against(report),
     )
     return " · ".join(parts)
+
+
+def _against(report: Report) -> str:
+    """The named baseline, and by how much the tokens of all that can be compared with it changed."""
+    if report.baseline is None:
+        return "Δ no baseline"
+    return f"Δ {signed(tokens_alike(report, comparison(report)))} tokens against {_named(report.baseline)}"
+
+
+def _named(baseline: Baseline) -> str:
+    kind = "" if baseline.name == baseline.kind else f"{baseline.kind} "
+    return kind + cell(baseline.name, 80)
 
 
 def _listed(names: tuple[str, ...], none: str) -> str:
@@ -132,74 +129,6 @@ def _banner(report: Report) -> tuple[str, ...]:
     return ("", f"> {verdict.glyph if verdict.word in LOUD else GLYPHS['unusable']} {'. '.join(told)}") if told else ()
 
 
-def comment_lines(report: Report) -> list[Line]:
-    """Return the table's rows in the order they are shown: unusable, regressions, misses, passes."""
-    told: dict[Key, list[Failure]] = defaultdict(list)
-    for failure in report.failures:
-        told[failure.key].append(failure)
-    peers = {summary.key: summary for summary in report.summaries}
-    lines = [
-        _line(summary, _reference(summary, peers, report.sweep), told[key], report) for key, summary in peers.items()
-    ]
-    gone = [
-        Line("unusable", f"shard {name}", "never reported", None, *[UNKNOWN] * 3)
-        for name in report.sweep.missing_shards
-    ]
-    return sorted(gone + lines, key=lambda line: ORDER.index(line.group))
-
-
-def _line(summary: Summary, reference: Summary | None, failures: list[Failure], report: Report) -> Line:
-    worst = min(failures, key=lambda failure: (failure.outcome != "unusable", failure.run), default=None)
-    return Line(
-        group=_group(summary, reference),
-        name=_name(summary, report),
-        result=_result(summary),
-        reason=": ".join(filter(None, (worst.kind, worst.reason))) if worst else None,
-        delta=_delta(summary, reference),
-        tokens=count(summary.tokens),
-        tools=count(summary.tools),
-    )
-
-
-def _name(summary: Summary, report: Report) -> str:
-    parts = [summary.key.unit]
-    if summary.kind != "question" or report.several_arms:
-        parts.append(summary.key.arm)
-    if len(report.subjects) > 1:
-        parts.append(summary.key.subject)
-    return " · ".join(parts)
-
-
-def _reference(summary: Summary, peers: Mapping[Key, Summary], sweep: Sweep) -> Summary | None:
-    """The same task under the arm's incumbent, else under the baseline."""
-    key = summary.key
-    rivals = [peers.get(key._replace(arm=name)) for name in references(key.arm, sweep)]
-    return next((rival for rival in rivals if rival), None)
-
-
-def _group(summary: Summary, reference: Summary | None) -> Group:
-    if summary.unusable:
-        return "unusable"
-    if reference and reference.valid and summary.resolved * reference.valid < reference.resolved * summary.valid:
-        return "regression"
-    return "pass" if summary.resolved == summary.valid else "miss"
-
-
-def _result(summary: Summary) -> str:
-    if len(summary.runs) == 1:
-        return summary.runs[0].row.outcome
-    unusable = f", {summary.unusable} unusable" if summary.unusable else ""
-    return f"{summary.resolved}/{summary.valid}{unusable}"
-
-
-def _delta(summary: Summary, reference: Summary | None) -> str:
-    """Tokens against the reference, where the same model answered both and both are metered."""
-    if reference is None or not summary.models or summary.models != reference.models:
-        return UNKNOWN
-    saved = improvement(reference.tokens, summary.tokens)
-    return signed(None if saved is None else -saved)
-
-
 def _rows(lines: list[Line], *, reasons: bool) -> list[str]:
     rows = ["| question | result | Δ | tokens | tools |", "|---|---|--:|--:|--:|"] if lines else []
     for line in lines:
@@ -209,33 +138,55 @@ def _rows(lines: list[Line], *, reasons: bool) -> list[str]:
     return rows
 
 
-def _with_reasons(lines: list[Line]) -> list[str]:
-    return _rows(lines, reasons=True)
+def _with_reasons(lines: list[Line], links: Sequence[str]) -> list[str]:
+    return [*_rows(lines, reasons=True), *links]
 
 
-def _without_reasons(lines: list[Line]) -> list[str]:
+def _without_reasons(lines: list[Line], links: Sequence[str]) -> list[str]:
+    return [*_rows(lines, reasons=False), *links]
+
+
+def _without_links(lines: list[Line], links: Sequence[str]) -> list[str]:
     return _rows(lines, reasons=False)
 
 
-def _passes_folded(lines: list[Line]) -> list[str]:
+def _passes_folded(lines: list[Line], links: Sequence[str]) -> list[str]:
     passed = [line for line in lines if line.group == "pass"]
     shown = _rows([line for line in lines if line.group != "pass"], reasons=False)
     return [*shown, "", f"{GLYPHS['pass']} {plural(len(passed), 'row')} passed and not shown."]
 
 
-def _counted(lines: list[Line]) -> list[str]:
+def _counted(lines: list[Line], links: Sequence[str]) -> list[str]:
     groups = Counter(line.group for line in lines)
     told = ", ".join(f"{GLYPHS[group]} {groups[group]:,} {group}" for group in ORDER if groups[group])
     return [f"{plural(len(lines), 'row')}, too many to show: {told}."]
 
 
-LADDER: tuple[Callable[[list[Line]], list[str]], ...] = (_with_reasons, _without_reasons, _passes_folded, _counted)
+LADDER: tuple[Callable[[list[Line], Sequence[str]], list[str]], ...] = (
+    _with_reasons,
+    _without_reasons,
+    _without_links,
+    _passes_folded,
+    _counted,
+)
 
 
 def _footer(report: Report) -> str:
     url = report.sweep.ci.url if report.sweep.ci else None
-    place = f"the artifacts of [its run]({url})" if url and URL.match(url) else "the results directory"
+    place = f"the artifacts of [its run]({url})" if url and SAFE_URL.match(url) else "the results directory"
+    whole = f"The whole report is report.md of sweep {cell(one_line(report.sweep.sweep_id, 60))}, in {place}."
+    return f"<sub>{_compared(report)} {whole}</sub>"
+
+
+def _compared(report: Report) -> str:
+    baseline = report.baseline
+    if baseline is None:
+        none = "No baseline that is filed shares a task with this sweep. " if report.sweep.options.baselines else ""
+        return f"{none}Δ: tokens against the same task under the arm's incumbent, else under `baseline`, in this sweep."
+    compare = comparison(report)
+    shared = sum(compare(summary) is not None for summary in report.summaries)
+    commit = f" of {cell(baseline.head, 12)}" if baseline.head else ""
     return (
-        "<sub>Δ: tokens against the same task under the arm's incumbent, else under `baseline`, in this sweep."
-        f" The whole report is report.md of sweep {cell(one_line(report.sweep.sweep_id, 60))}, in {place}.</sub>"
+        f"Δ: tokens against {_named(baseline)}, sweep {cell(baseline.sweep_id, 60)}{commit}, which"
+        f" {baseline.passed}/{baseline.graded} passed; {shared} of {plural(len(report.summaries), 'row')} in both."
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pytest_wfbench.evidence.baseline import Baseline
 from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row
@@ -102,7 +103,8 @@ class SkippedTask:
 class Report:
     """Everything that is shown of a sweep. ``judges`` and ``models`` are those that answered.
 
-    ``model_changes`` has a sentence for each subject that more than one model answered.
+    ``model_changes`` has a sentence for each subject that more than one model answered, ``baseline`` the filed sweep
+    that this one is compared with.
     """
 
     verdict: Verdict
@@ -118,6 +120,7 @@ class Report:
     models: tuple[str, ...]
     judges: tuple[str, ...]
     model_changes: tuple[str, ...] = ()
+    baseline: Baseline | None = None
 
     @property
     def several_arms(self) -> bool:
@@ -125,7 +128,9 @@ class Report:
         return len({summary.key.arm for summary in self.summaries}) > 1
 
 
-def summarise_sweep(rows: Rows, sweep: Sweep, decisions: Sequence[Decided] = ()) -> Report:
+def summarise_sweep(
+    rows: Rows, sweep: Sweep, decisions: Sequence[Decided] = (), baseline: Baseline | None = None
+) -> Report:
     """Build the one value of which all reports are readers; the order of rows does not matter."""
     runs = rows.runs
     every = [row for run in runs for row in run.attempts]
@@ -143,6 +148,7 @@ def summarise_sweep(rows: Rows, sweep: Sweep, decisions: Sequence[Decided] = ())
         models=tuple(sorted({model for row in every for model in row.models_answered or ()})),
         judges=tuple(sorted({row.judge.model for row in every if row.judge and row.judge.model})),
         model_changes=tuple(model_changes(every)),
+        baseline=baseline,
     )
 
 

@@ -39,7 +39,8 @@ class Summary:
 
     ``valid`` runs are graded ones; ``unusable`` the rest. Numbers are medians over valid runs, ``None`` where any of
     them is unknown: tokens (``tokens_in`` is all input, cached included), ``cost_usd`` (all attempts of a run, USD),
-    ``wall`` (session seconds), ``turns``, ``churn`` (lines inserted and deleted), ``tools`` (calls).
+    ``wall`` (session seconds), ``turns``, ``churn`` (lines inserted and deleted), ``tools`` (calls). ``models`` answered,
+    and ``accounting`` says where their tokens were counted.
     """
 
     key: Key
@@ -57,6 +58,7 @@ class Summary:
     churn: Number | None
     tools: Number | None
     models: tuple[str, ...]
+    accounting: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> Number | None:
@@ -177,4 +179,5 @@ def _summary(key: Key, members: list[Run]) -> Summary:
         churn=median_of(valid, churn_lines),
         tools=median_of(valid, tool_calls),
         models=tuple(sorted({model for run in valid for model in run.row.models_answered or ()})),
+        accounting=tuple(sorted({run.row.usage_source for run in valid if run.row.usage_source})),
     )

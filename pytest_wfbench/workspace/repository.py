@@ -59,7 +59,7 @@ def resolve(path: Path, ref: str | None, excluded: tuple[Path, ...] = ()) -> Sou
         raise RepositoryProblem(f"{path}: no such repository: correct `repo`, which is relative to its case file")
     if path.is_file():
         return _bundle(path, ref)
-    git_dir = _git_directory(path)
+    git_dir = git_directory(path)
     if git_dir is not None:
         return _commit(path, git_dir, ref)
     if ref is not None:
@@ -98,7 +98,7 @@ def _bundle(path: Path, ref: str | None) -> Bundle:
     raise RepositoryProblem(f"{path}: the bundle has no {ref!r}, only {', '.join(sorted(heads))}: correct `ref`")
 
 
-def _git_directory(path: Path) -> Path | None:
+def git_directory(path: Path) -> Path | None:
     """Return the git directory of a path without asking git, which would look further up."""
     inner = path / ".git"
     if inner.is_file():

@@ -1,0 +1,1 @@
+"""Where baselines are filed, and which of them a sweep is compared with."""
