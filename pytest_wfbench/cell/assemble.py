@@ -106,7 +106,7 @@ def cell_faults(record: CellRecord) -> Iterator[Fault]:
 
 def _verify_faults(verify: Finished) -> Iterator[Fault]:
     if not verify.started:
-        yield Fault("unusable", "infra-error", "the sandbox of verify did not start")
+        yield Fault("unusable", "infra-error", "the sandbox of verify failed")
     elif verify.limit:
         yield Fault("miss", "verify-failed", f"verify {verify.limit_told}")
     elif verify.timed_out or verify.leftovers:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_wfbench.agents.base import SessionInput
+from pytest_wfbench.agents.conversation import Conversation
 from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.cell.changes import Unreadable, changes_of
 from pytest_wfbench.cell.handover import InvalidPlan, plan_of
@@ -78,10 +79,11 @@ class SessionRunner:
         timeout = spec.timeout or self.cell.task.timeout.session
         with self._servers(timeout) as services:
             if self.agent.adapter.uses_model:
-                finished, usage = self._run_metered(spec, plan, timeout, services)
+                talk, finished, usage = self._run_metered(spec, plan, timeout, services)
             else:
-                finished, usage = self.sandbox.run(self._command(spec, plan, timeout, services)), SessionUsage()
-        transcript = self.agent.adapter.read(finished.stdout, finished.status)
+                talk = self._conversation(spec, plan, timeout, services)
+                finished, usage = self.sandbox.run(self._command(talk, timeout, services)), SessionUsage()
+        transcript = talk.read(self.agent.adapter, finished.stdout, finished.status)
         fault = session_fault(self._skill(spec), finished, transcript, usage, self.agent.adapter.uses_model)
         produced = None
         if not fault and (spec.produces or spec is not self.cell.arm.sessions[-1]):
@@ -100,15 +102,16 @@ class SessionRunner:
 
     def _run_metered(
         self, spec: SessionSpec, plan: str | None, timeout: float, services: Services
-    ) -> tuple[Finished, SessionUsage]:
+    ) -> tuple[Conversation, Finished, SessionUsage]:
         """Run a session with a door of its own; it is ended when the gateway is lost, since nobody answers any more."""
         door = self.gateway.open(self._request(spec, timeout))
         with self.gateway.watch() as vigil:
             try:
-                finished = self.sandbox.run(self._command(spec, plan, timeout, services, door, vigil))
+                talk = self._conversation(spec, plan, timeout, services, door)
+                finished = self.sandbox.run(self._command(talk, timeout, services, door, vigil))
             finally:
                 usage = self._close(door, vigil)
-        return finished, usage
+        return talk, finished, usage
 
     def _close(self, door: Door, vigil: Vigil) -> SessionUsage:
         try:
@@ -126,18 +129,13 @@ class SessionRunner:
             provider_tools=cell.task.provider_tools,
         )
 
-    def _command(
-        self,
-        spec: SessionSpec,
-        plan: str | None,
-        timeout: float,
-        services: Services,
-        door: Door | None = None,
-        cancel: Cancel | None = None,
-    ) -> Command:
-        prompt = spec.prompt.format(task=self.cell.task.prompt_of(self.cell.variation), plan=plan or "", output="")
+    def _conversation(
+        self, spec: SessionSpec, plan: str | None, timeout: float, services: Services, door: Door | None = None
+    ) -> Conversation:
+        """Return what the agent is told: the session's prompt over the task's, then the further steps as they are."""
+        first, *further = self.cell.task.steps_of(self.cell.variation)
         told = SessionInput(
-            prompt=prompt,
+            prompt=spec.prompt.format(task=first, plan=plan or "", output=""),
             model=self.cell.subject.model,
             session_id=str(uuid.uuid4()),
             timeout=timeout,
@@ -149,8 +147,20 @@ class SessionRunner:
             options=self.options,
             mcp=services.commands,
             plugin=self.plugin.mount.target if self.plugin else None,
+            turns=1 + len(further),
         )
-        start = self.agent.adapter.invocation(told)
+        later = (replace(told, prompt=text, skill=None, turn=turn) for turn, text in enumerate(further, 1))
+        return Conversation((told, *later))
+
+    def _command(
+        self,
+        talk: Conversation,
+        timeout: float,
+        services: Services,
+        door: Door | None = None,
+        cancel: Cancel | None = None,
+    ) -> Command:
+        start = talk.start(self.agent.adapter)
         plugin = (self.plugin.mount,) if self.plugin else ()
         private = (*empty_user_skills(), *(Data(f"{HOME}/{name}", data) for name, data in start.files.items()))
         return Command(
@@ -195,7 +205,7 @@ def session_fault(
     fault, one that ran out otherwise the candidate's.
     """
     if not finished.started:
-        return Fault("unusable", "infra-error", f"the sandbox did not start: {_tail(finished.stderr)}")
+        return Fault("unusable", "infra-error", f"the sandbox failed: {_tail(finished.stderr)}")
     if finished.cancelled:
         return Fault("unusable", "cancelled", "the session was cancelled")
     if usage.over_budget == "sweep":

@@ -153,8 +153,7 @@ def judge(ended: Finished, story: Story, began: int) -> Finished:
     if story.pid is not None and story.status is None:
         _await_death(story.pid)
     if story.run is None:
-        cause = ended.stderr or (story.failure or "").encode()
-        return replace(ended, status=None, started=False, stderr=cause, timed_out=False)
+        return replace(ended, status=None, started=False, stderr=_why_not(ended, story), timed_out=False)
     finish = story.end or time.monotonic_ns()
     return replace(
         ended,
@@ -162,6 +161,16 @@ def judge(ended: Finished, story: Story, began: int) -> Finished:
         setup_seconds=(story.run - began) / 1e9,
         leftovers=story.leftovers,
     )
+
+
+def _why_not(ended: Finished, story: Story) -> bytes:
+    """Return why no command was started: what was said of it, else how it ended that said nothing (SIGKILL, mostly)."""
+    if said := ended.stderr or (story.failure or "").encode():
+        return said
+    if ended.timed_out or ended.cancelled or ended.limit:
+        return b"it was ended before its command was started"
+    first = "none" if story.pid is None else "one, status unknown" if story.status is None else f"one, {story.status}"
+    return f"it ended without a word, with status {ended.status} (first process: {first})".encode()
 
 
 def _await_death(pid: int) -> None:

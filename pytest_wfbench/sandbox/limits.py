@@ -85,10 +85,16 @@ def written(mounts: Iterable[Mount]) -> tuple[Place, ...]:
 
 
 def settle(ended: Finished, bounds: Bounds, watch: Watch, story: Story) -> Finished:
-    """Return how a command ended, with the limit it ran into although nothing ended it for that."""
+    """Return how a command ended, with the limit it ran into although nothing ended it for that.
+
+    Nobody inside can kill the sandbox's first process: where that died before the command, no command is to blame.
+    """
     if not ended.started or ended.limit is not None or ended.cancelled:
         return ended
     found = watch.last() or _of_status(ended, bounds, story)
+    if found is None and story.end is None and not ended.timed_out:
+        told = f"the sandbox was ended from outside, with status {ended.status}: ".encode()
+        return replace(ended, status=None, started=False, stderr=told + ended.stderr)
     return ended if found is None else replace(ended, limit=found.limit, excess=found.told)
 
 

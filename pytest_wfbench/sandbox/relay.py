@@ -124,10 +124,14 @@ class _Relay:
     def _accept(self) -> None:
         try:
             client, _ = self._listener.accept()
-            client.setsockopt(self._socket.IPPROTO_TCP, self._socket.TCP_NODELAY, 1)
         except OSError:
             return
-        door = self._socket.socket(self._socket.AF_UNIX, self._socket.SOCK_STREAM)
+        try:
+            client.setsockopt(self._socket.IPPROTO_TCP, self._socket.TCP_NODELAY, 1)
+            door = self._socket.socket(self._socket.AF_UNIX, self._socket.SOCK_STREAM)
+        except OSError:
+            client.close()
+            return
         door.settimeout(2.0)
         try:
             door.connect(self._gateway)

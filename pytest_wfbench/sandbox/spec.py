@@ -135,6 +135,8 @@ class Command:
 class Finished:
     """How a command ended. Exactly one of these is true: it never ``started``, it ``timed_out``, it has a ``status``.
 
+    A command whose sandbox was ended from outside never started either: nothing can be said of it.
+
     ``status`` is the exit status, 128 + n for signal n. ``limit`` names a limit that it ran into, ``excess`` tells what
     was seen of it. ``seconds`` is its wall clock; ``setup_seconds`` what the sandbox itself cost.
     ``cancelled`` says that the harness ended it. ``leftovers`` says that processes outlived the command and were ended.

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap
+from pytest_wfbench.sandbox.channels import Story, judge
 from pytest_wfbench.sandbox.identity import Identity
 from pytest_wfbench.sandbox.spec import TAIL, Bind, Bounds, Command, Data, Finished, Overlay, Tmpfs
 
@@ -150,6 +151,33 @@ class TestEnding:
         tool = "for pid in /proc/[0-9]*; do echo forged >$pid/fd/1; done; true"
         ended = shell(f"bash -c '{tool}' >/dev/null 2>&1; echo own", keep="whole", stdout_limit=1000)
         assert (ended.status, ended.stdout) == (0, b"own\n")
+
+
+class TestOutside:
+    @pytest.mark.parametrize("victim", ["bubblewrap", "init"])
+    def test_killed(self, sandbox: Bubblewrap, victim: str) -> None:
+        """A sandbox that somebody on the host kills is not taken for a command that failed."""
+        mark = f"mark-{os.getpid()}-{victim}"
+
+        def kill() -> None:
+            assert wait_for(lambda: bool(processes(mark)), 10)
+            parents = processes(mark)[0].parents()
+            (parents[0] if victim == "init" else parents[1]).kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        argv = ("/bin/bash", "-c", "sleep 20; exit 1", mark)
+        ended = sandbox.run(Command(argv, (Tmpfs("/workspace", 1 << 20),), 20))
+        killer.join()
+        assert (ended.started, ended.status, ended.limit) == (False, None, None)
+        assert b"ended from outside, with status 137" in ended.stderr
+
+    def test_killed_before_it_began(self) -> None:
+        """One that says nothing before it is gone is told by how it ended."""
+        silent = Story(None, None, None, None, leftovers=False, full=None, failure=None)
+        ended = judge(Finished(137, b"", b"", 0.1), silent, 0)
+        assert (ended.started, ended.status) == (False, None)
+        assert ended.stderr == b"it ended without a word, with status 137 (first process: none)"
 
 
 class TestParentDeath:

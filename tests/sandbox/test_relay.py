@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -118,6 +119,17 @@ assert read_all(connection).decode() == hashlib.sha256(data).hexdigest()
 
         ended = client("c = connect(); time.sleep(0.3); assert len(read_all(c)) == 3 << 20", gateway=serve(pour))
         assert ended.ok, ended.stderr
+
+    def test_more_connections_than_descriptors(self, client: Callable[..., Finished], serve: Serve) -> None:
+        """Whoever opens more connections than the first process has descriptors loses those alone."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        try:
+            source = "many = [connect() for _ in range(200)]; time.sleep(0.5); print('alive')"
+            ended = client(source, gateway=serve(wait))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert (ended.status, ended.stdout) == (0, b"alive\n"), ended.stderr
 
     def test_many_connections(self, client: Callable[..., Finished], serve: Serve) -> None:
         """Many connections at once do not mix their bytes."""
