@@ -87,6 +87,31 @@ def no_key(suite: Suite) -> list[str]:
     return ["--wfbench-subject=mini:anthropic/claude-sonnet-4-5"]
 
 
+def no_proxy(suite: Suite) -> list[str]:
+    for name in ("LITELLM_PROXY_URL", "LITELLM_PROXY_API_KEY"):
+        suite.monkeypatch.delenv(name, raising=False)
+    return ["--wfbench-subject=mini:litellm/team-model"]
+
+
+def credentials_in_a_url(suite: Suite) -> list[str]:
+    suite.monkeypatch.setenv("LITELLM_PROXY_URL", "https://me:sk-0123456789abcdef01@llm.example/v1")
+    suite.monkeypatch.setenv("LITELLM_PROXY_API_KEY", "sk-team-0123456789abcdef")
+    return ["--wfbench-subject=mini:litellm/team-model"]
+
+
+def written_key(suite: Suite) -> None:
+    suite.edit(
+        FILE, "    class: trivial", "    class: trivial\n    mcp: {x: {command: [x], env: {K: sk-ant-0123456789}}}"
+    )
+    suite.put(ARMS, (suite.path / ARMS).read_text() + "# sk-or-v1-0123456789abcdef\n")
+
+
+def moving_alias(suite: Suite) -> list[str]:
+    suite.put("overlay/work/SKILL.md", "Do it better.\n")
+    arms = "--wfbench-arms=workflow_direct,candidate_workflow_direct"
+    return [arms, "--wfbench-candidate-overlay=overlay", "--wfbench-subject=mini:ollama/qwen3"]
+
+
 def unproven_oracle(suite: Suite) -> None:
     suite.edit(FILE, 'check.sh\\""', 'check.sh\\" > $WFBENCH_ORACLE_RESULTS"')
     suite.edit(FILE, "results: exit", "results: junit")
@@ -94,7 +119,8 @@ def unproven_oracle(suite: Suite) -> None:
 
 BAD: tuple[Callable[[Suite], list[str] | None], ...] = (
     typo, duplicate_id, duplicate_key, outside_the_root, behind_a_link, unknown_arm, candidate_alone, no_cassette,
-    no_repository, no_ref, no_skill, no_script, no_key, unproven_oracle,
+    no_repository, no_ref, no_skill, no_script, no_key, no_proxy, credentials_in_a_url, written_key, moving_alias,
+    unproven_oracle,
 )  # fmt: skip
 
 

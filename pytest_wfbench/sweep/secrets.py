@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_wfbench.files import UnsafeFile, read_untrusted
 from pytest_wfbench.gateway.providers import KNOWN
-from pytest_wfbench.matrix.problems import Problem
+from pytest_wfbench.matrix.problems import Problem, shown_path
 
 LIMIT = 4 << 20
 SHORTEST = 8
@@ -32,7 +32,7 @@ def written_keys(files: Iterable[Path], environment: Mapping[str, str] = os.envi
         for number, line in enumerate(_text(file).splitlines(), 1):
             if (name := _named(line, own)) is not None:
                 remedy = "Take it out, have it revoked, and set it in the environment: no file is to hold one"
-                yield Problem(str(file), number, "", "", f"holds {name}", remedy)
+                yield Problem(shown_path(file), number, "", "", f"holds {name}", remedy)
 
 
 def _own(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from pytest_wfbench.gateway.replay import FORMS
 from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.wires import CHAT
+from tests.upstream import Model, scripted_model
 
 from .rogue import Rogue, rogue_provider
 from .strict import STRICT, request_of, strict
@@ -29,6 +30,8 @@ __all__ = ["strict"]
 MODEL = "replay/demo"
 LIVE = "openai/gpt-live"
 ROGUE = "anthropic/rogue"
+# Of providers that LiteLLM is told nothing of but their format, by the wire formats that they speak themselves.
+TEAM, ROUTED, LOCAL = "litellm/team-model", "openrouter/meta-llama/llama-3.3-70b:free", "ollama/meta-llama/llama-3.3:8b"
 UPSTREAM_KEY = "sk-upstream-0123456789abcdef"
 LIVE_USAGE = Reported(ordinary_input=9, cache_read_input=4, cache_write_input=2, output=6, reasoning_output=1)
 INPUT = "ordinary_input: 2000, cache_read_input: 7000, cache_write_input: 1000"
@@ -219,8 +222,15 @@ def rogue() -> Iterator[Rogue]:
 
 
 @pytest.fixture(scope="session")
+def polyglot() -> Iterator[Model]:
+    """A provider that speaks every wire format."""
+    with scripted_model() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def gateway(
-    tmp_path_factory: pytest.TempPathFactory, usage_path: Path, provider: Provider, rogue: Rogue
+    tmp_path_factory: pytest.TempPathFactory, usage_path: Path, provider: Provider, rogue: Rogue, polyglot: Model
 ) -> Iterator[RunningGateway]:
     """A running gateway; LiteLLM boots once for all tests."""
     directory = tmp_path_factory.mktemp("cassettes")
@@ -228,8 +238,11 @@ def gateway(
         (directory / f"{name}.yaml").write_text(text)
     known = KnownProvider(name="openai", base_url=provider.url, key=UPSTREAM_KEY)
     unruly = KnownProvider(name="anthropic", base_url=rogue.url, key=UPSTREAM_KEY)
-    with start_gateway(GatewayConfig(providers=(known, unruly))) as running:
-        routes = (Route(model=MODEL, cassettes=directory), Route(model=LIVE), Route(model=ROGUE))
+    keys = {"litellm": UPSTREAM_KEY, "openrouter": UPSTREAM_KEY, "ollama": ""}
+    others = (KnownProvider(name=name, base_url=polyglot.url, key=key) for name, key in keys.items())
+    with start_gateway(GatewayConfig(providers=(known, unruly, *others))) as running:
+        live = (Route(model=model) for model in (LIVE, ROGUE, TEAM, ROUTED, LOCAL))
+        routes = (Route(model=MODEL, cassettes=directory), *live)
         running.begin("sweep", usage_path, routes)
         running.wait_ready()
         yield running

@@ -1,0 +1,195 @@
+"""A model on this machine, alone or behind a team's own LiteLLM proxy: its ledger says what it was asked and billed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from pytest_wfbench.gateway.answers.base import Answer, Asked, ToolUse
+from pytest_wfbench.gateway.cassette import Reported
+from pytest_wfbench.gateway.conversation import read_conversation, tool_id
+from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.sweep.preflight import PROMPT
+from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
+
+WIRES = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": ANTHROPIC}
+WORK = "echo done > a.txt"
+SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+BOOT_SECONDS = 120
+MASTER, VIRTUAL = "sk-master-0123456789abcdef", "sk-virtual-0123456789abcdef"
+PROVIDER_KEY = "sk-scripted-0123456789abcdef"
+CONFIG = """\
+model_list:
+  - model_name: team-model
+    litellm_params: {{model: openai/scripted, api_base: "{url}/v1", api_key: {key}, max_retries: 0}}
+litellm_settings: {{num_retries: 0, drop_params: true}}
+router_settings: {{num_retries: 0, disable_cooldowns: true}}
+general_settings:
+  master_key: {master}
+  custom_auth: team_auth.authorise
+"""
+# What a database of virtual keys would say: one key is for one model.
+AUTH = f"""\
+from litellm.proxy._types import ProxyException, UserAPIKeyAuth
+
+MODELS = {{"{MASTER}": [], "{VIRTUAL}": ["team-model"]}}
+
+
+async def authorise(request, api_key):
+    key = api_key.removeprefix("Bearer ")
+    if key not in MODELS:
+        raise ProxyException("Authentication Error, Invalid proxy server token passed", "auth_error", "key", 401)
+    return UserAPIKeyAuth(api_key=key, models=MODELS[key])
+"""
+
+
+@dataclass(frozen=True)
+class Billed:
+    """One request, as the model bills it. ``who`` asked: ``preflight``, or the agent by the name of its shell."""
+
+    who: str
+    wire: str
+    streamed: bool
+    usage: Reported
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+
+    @property
+    def model(self) -> str:
+        """What was asked for."""
+        return str(self.body["model"])
+
+
+class Model(ThreadingHTTPServer):
+    """Speaks every format, and does the tiny task: one command, and the end."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.ledger: list[Billed] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def bill(self, who: str, wire: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Reported:
+        """Every request is billed differently; Anthropic's format has no tokens of reasoning."""
+        number = len(self.ledger) + 1
+        used = Reported(
+            ordinary_input=100 + number,
+            cache_read_input=3 * number,
+            cache_write_input=0,
+            output=7 + number,
+            reasoning_output=None if wire == ANTHROPIC else number % 5,
+        )
+        self.ledger.append(Billed(who, wire, body.get("stream") is True, used, body, headers))
+        return used
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Model
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        wire = WIRES[self.path]
+        shell = _shell(body)
+        who = "preflight" if PROMPT in json.dumps(body) else {"bash": "mini", "Bash": "claude-code"}.get(shell, "side")
+        used = self.server.bill(who, wire, body, {name.lower(): value for name, value in self.headers.items()})
+        form = FORMS[wire]
+        answer = _answer(body, wire, shell if who != "preflight" else "", used)
+        asked = Asked(tuple(tool.get("function", tool) for tool in body.get("tools") or ()))
+        if body.get("stream"):
+            return self._send("text/event-stream", b"".join(form.stream(answer, asked)))
+        return self._send("application/json", json.dumps(form.whole(answer, asked)).encode())
+
+    def _send(self, kind: str, data: bytes) -> None:
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def _shell(body: dict[str, Any]) -> str:
+    names = [tool.get("function", tool).get("name", "") for tool in body.get("tools") or ()]
+    return next((name for name in names if name.lower() == "bash"), "")
+
+
+def _answer(body: dict[str, Any], wire: str, shell: str, used: Reported) -> Answer:
+    turn = read_conversation(wire, body).turns
+    commands = (WORK, SUBMIT) if shell == "bash" else (WORK,)
+    if not shell or turn >= len(commands):
+        return Answer(str(turn), "scripted-2026", 1, "It is done.", (), used, "end_turn")
+    given = {"command": commands[turn], **({"description": "Work"} if shell == "Bash" else {})}
+    call = ToolUse(tool_id(FORMS[wire].tool_prefix, turn, 0, "x"), shell, given)
+    return Answer(str(turn), "scripted-2026", 1, "Working.", (call,), used, "tool_use")
+
+
+@contextmanager
+def scripted_model() -> Iterator[Model]:
+    """Serve the model."""
+    with Model() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@contextmanager
+def private_proxy(directory: Path, model: Model) -> Iterator[str]:
+    """Run a real LiteLLM proxy with a configuration and keys of its own; yield its root."""
+    (directory / "config.yaml").write_text(CONFIG.format(url=model.url, key=PROVIDER_KEY, master=MASTER))
+    (directory / "team_auth.py").write_text(AUTH)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "CONFIG_FILE_PATH": str(directory / "config.yaml"),
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+        "LITELLM_TELEMETRY": "False",
+        "NO_DOCS": "True",
+        "DISABLE_ADMIN_UI": "True",
+        "HF_HUB_OFFLINE": "1",
+    }
+    argv = [sys.executable, "-m", "uvicorn", "litellm.proxy.proxy_server:app", "--host=127.0.0.1", f"--port={port}"]
+    with (directory / "proxy.log").open("wb") as log:
+        process = subprocess.Popen(
+            argv, cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        _await(f"http://127.0.0.1:{port}/health/liveliness", process, directory / "proxy.log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + BOOT_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise AssertionError(f"the team's proxy does not answer: {log.read_text()[-3000:]}")
