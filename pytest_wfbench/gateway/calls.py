@@ -12,6 +12,7 @@ from pytest_wfbench.evidence.manifest import OpenCall
 from pytest_wfbench.gateway.api import Claims, Conversation, Event, OpenRequest, SessionUsage, Whose
 from pytest_wfbench.gateway.cassette import Script
 from pytest_wfbench.gateway.events import Sink
+from pytest_wfbench.gateway.fallback import Report
 from pytest_wfbench.gateway.keys import Claim
 from pytest_wfbench.gateway.ledger import Ledger
 from pytest_wfbench.gateway.stall import Stall
@@ -46,6 +47,7 @@ class Call:
     at_door: bool = True
     heard: tuple[int, str | None] = (0, None)
     sent: int = 0
+    report: Report = field(default_factory=Report)
     max_output: int | None = None
     body_bytes: int | None = None
     _place: Callable[[], None] | None = None

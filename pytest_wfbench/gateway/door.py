@@ -14,6 +14,7 @@ from aiohttp import ClientError, ClientResponse, ClientSession, web
 from pytest_wfbench.gateway.api import Claims, Conversation
 from pytest_wfbench.gateway.calls import Call, Calls, Session
 from pytest_wfbench.gateway.conversation import read_conversation
+from pytest_wfbench.gateway.fallback import unseen
 from pytest_wfbench.gateway.filter import ROUTES, Admitted, Refused, admit, most_output, read_claims
 from pytest_wfbench.gateway.filter import Route as Way
 from pytest_wfbench.gateway.gate import Gate
@@ -103,12 +104,21 @@ class DoorKeeper:
                 await self.gate.admit(call, partial(_has_gone, request))
                 async with self.proxy.post(f"http://proxy{request.path}", data=body, headers=headers) as answer:
                     if not self.gate.repeats(call, answer.status, patience):
-                        return await _pass_back(self, call, way, request, answer)
+                        response = await _pass_back(self, call, way, request, answer)
+                        await self._look_behind(call, answer.status)
+                        return response
                 call.give_place_back()
         except (ClientError, TimeoutError) as error:
             if call.attempts == call.sent:
                 call.session.record(self._unsent(call, None, f"the proxy does not answer: {error}"))
             return error_response(502, "api_error", "the gateway's proxy does not answer")
+
+    async def _look_behind(self, call: Call, status: int) -> None:
+        """An answer that no request through the tap was made for is told by LiteLLM's own report."""
+        if status < 400 and call.attempts == call.sent:
+            meter = Meter(call, "litellm", 1, self.tap.redact)
+            meter.status = status
+            call.session.record(await unseen(call.report, meter))
 
     def _unsent(self, call: Call, status: int | None, message: str) -> Any:
         """Return the record of a call that failed in the proxy, before any request to the provider."""

@@ -41,6 +41,27 @@ def _never(*_: Any, **__: Any) -> bool:
 OpenAIResponsesAPIConfig.should_fake_stream = _never  # type: ignore[method-assign]
 
 
+def _count(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def _report(counted: Any) -> dict[str, Any]:
+    """Return the answering model, and its tokens in the format of Chat Completions; what is unknown is left out."""
+    usage = (counted.get("metadata") or {}).get("usage_object") or {}
+    asked, said = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
+    wrote = _count(usage.get("cache_creation_input_tokens"))
+    tokens = {
+        "prompt_tokens": _count(usage.get("prompt_tokens")),
+        "completion_tokens": _count(usage.get("completion_tokens")),
+        "prompt_tokens_details": {
+            "cached_tokens": _count(asked.get("cached_tokens")),
+            "cache_write_tokens": _count(asked.get("cache_creation_tokens")) if wrote is None else wrote,
+        },
+        "completion_tokens_details": {"reasoning_tokens": _count(said.get("reasoning_tokens"))},
+    }
+    return {"usage": tokens if usage else None, "model": str(counted.get("model") or "")}
+
+
 class Hooks(CustomLogger):
     """LiteLLM calls these by keyword: the names of the parameters are part of the interface."""
 
@@ -51,11 +72,12 @@ class Hooks(CustomLogger):
         return data
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """Tell the tap that LiteLLM counted a call. ``kwargs`` hold secrets: nothing of them but the id goes on."""
+        """Tell the tap what LiteLLM counted of a call. ``kwargs`` hold secrets: only what is named here goes on."""
         headers = {CALL_HEADER: str(kwargs.get("litellm_call_id")), "x-api-key": SECRET}
         async with _session() as session:
             timeout = ClientTimeout(total=CALLBACK_SECONDS)
-            async with session.post("http://tap/wfbench/callback", headers=headers, timeout=timeout):
+            told = _report(kwargs.get("standard_logging_object") or {})
+            async with session.post("http://tap/wfbench/callback", headers=headers, timeout=timeout, json=told):
                 pass
 
 

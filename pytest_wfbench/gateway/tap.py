@@ -58,6 +58,7 @@ class Tap:
         if call is None:
             return error_response(403, "permission_error", "unknown call id")
         if request.path == CALLBACK_PATH:
+            await call.report.read(request)
             call.session.callbacks += 1
             return web.Response(status=204)
         return await self._generate(request, call)

@@ -17,7 +17,7 @@ from pytest_wfbench.gateway.replay import FORMS
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 
 WIRES = {"/v1/messages": ANTHROPIC, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
-DATED = {"claude-sonnet-4-5": "claude-sonnet-4-5-20250929", "gpt-5.5": "gpt-5.5-2026-04-23"}
+DATED = {"claude-sonnet-4-5": "claude-sonnet-4-5-20250929", "gpt-5": "gpt-5-2025-08-07"}
 NOTHING = Reported()
 PREFIXES = {ANTHROPIC: "toolu_01", CHAT: "call_", RESPONSES: "call_"}
 
