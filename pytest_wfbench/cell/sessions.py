@@ -212,6 +212,8 @@ def session_fault(
         return Fault("unusable", "cancelled", "the sweep's budget cut the session short")
     if finished.limit:
         return Fault("miss", f"limit-{finished.limit}", f"the session {finished.limit_told}")
+    if usage.over_budget == "provider":
+        return Fault("unusable", "provider-error", "the cell's budget was spent on answers that the provider broke off")
     if usage.over_budget == "cell":
         return Fault("miss", "budget-exceeded", "the cell's budget was spent before its work was done")
     if finished.timed_out and (usage.standing or usage.stood > STOOD_SHARE * finished.seconds):

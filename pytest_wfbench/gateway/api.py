@@ -29,7 +29,9 @@ __all__ = [
     "Wire",
 ]
 
-Whose = Literal["cell", "sweep"]
+# Whose doing it is that a budget is spent: the cell's own, all cells' together, or a provider's, whose broken-off
+# answers are charged at the most they can have cost.
+Whose = Literal["cell", "sweep", "provider"]
 
 
 class Labels(Message):
@@ -96,7 +98,8 @@ class SessionUsage(Message):
     ``waiting`` says that an upstream request was open when the close was asked for; ``dropped_keys`` counts body keys
     that the filter removed; ``refused`` counts requests that were answered 4xx by the door itself.
 
-    ``over_budget`` says whose budget a request was refused for, ``sweep_spent`` that nothing of the sweep's is left.
+    ``over_budget`` says that a request was refused for a budget, and whose doing that was; ``sweep_spent`` that nothing
+    of the sweep's budget is left.
     ``stood`` are the seconds in which the session waited to be let through, and ``standing`` says that it did when the
     close was asked for.
     """

@@ -18,7 +18,7 @@ TOLERANCE = 1e-9
 
 
 class Spent(NamedTuple):
-    """A budget that is spent: whose, and a sentence."""
+    """A budget that is spent: whose doing that was, and a sentence."""
 
     whose: Whose
     told: str
@@ -37,6 +37,7 @@ class Ledger:
     charged: float = 0.0
     assumed: float = 0.0
     cells: dict[str, float] = field(default_factory=dict)
+    broken_off: dict[str, float] = field(default_factory=dict)
 
     def charge(self, event: Event) -> None:
         """Count a request that has ended."""
@@ -46,6 +47,8 @@ class Ledger:
         self.assumed += usd if assumed else 0.0
         if event.session not in SIDE_SESSIONS:
             self.cells[event.cell_id] = self.cells.get(event.cell_id, 0.0) + usd
+            if assumed and event.status in ("cut", "failure"):
+                self.broken_off[event.cell_id] = self.broken_off.get(event.cell_id, 0.0) + usd
 
     def restore(self, events: Iterable[Event], sweep_id: str) -> None:
         """Count what a sweep had spent before this process began."""
@@ -57,7 +60,8 @@ class Ledger:
         """Return the budget that leaves nothing for a session, if there is one; the cell's own comes first."""
         most, used = self.terms.cell_max_cost, self.cells.get(cell_id, 0.0)
         if most is not None and session not in SIDE_SESSIONS and used >= most - TOLERANCE:
-            return Spent("cell", f"the cell's budget of ${most:g} is spent (--wfbench-cell-max-cost)")
+            own = used - self.broken_off.get(cell_id, 0.0) >= most - TOLERANCE
+            return Spent("cell" if own else "provider", f"the cell's budget of ${most:g} is spent (--wfbench-cell-max-cost)")
         told = self.sweep_spent()
         return Spent("sweep", told) if told else None
 
