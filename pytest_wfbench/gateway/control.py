@@ -124,11 +124,12 @@ class Books(Message):
 
 
 class Seen(Message):
-    """What passed a door so far; ``callbacks`` counts LiteLLM's own reports."""
+    """What passed a door so far; ``callbacks`` counts LiteLLM's own reports, ``counted`` is the last one's usage."""
 
     events: int
     callbacks: int
     open_calls: int
+    counted: dict[str, Any] | None = None
 
 
 ASKING: TypeAdapter[Asking] = TypeAdapter(Asking)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import Any
 
 from pytest_wfbench.gateway.api import Door, Event, GatewayLost, Labels, OpenRequest
 from pytest_wfbench.gateway.cassette import Cassette, Reported, Script, Turn
@@ -49,11 +51,10 @@ def self_test(gateway: Gateway) -> Event:
     door = gateway.open(OpenRequest(cell_id="self-test", labels=labels, models=(SELF_TEST_MODEL,), seconds=60))
     try:
         _request(door)
-        seen = _await_callback(gateway, door)
+        counted = _await_callback(gateway, door)
     finally:
         events = gateway.close(door).events
-    if not seen:
-        raise GatewayLost("self-test: LiteLLM's callback did not report the request")
+    _check(counted)
     return _whole(events)
 
 
@@ -73,13 +74,22 @@ def _request(door: Door) -> None:
         raise GatewayLost(f"self-test: answered {answer.status}: {text[:500]}")
 
 
-def _await_callback(gateway: Gateway, door: Door) -> bool:
+def _await_callback(gateway: Gateway, door: Door) -> Mapping[str, Any]:
+    """Return what LiteLLM says that it counted."""
     deadline = time.monotonic() + CALLBACK_SECONDS
     while time.monotonic() < deadline:
-        if gateway.totals(door).callbacks:
-            return True
+        seen = gateway.totals(door)
+        if seen.callbacks:
+            return seen.counted or {}
         time.sleep(POLL)
-    return False
+    raise GatewayLost("self-test: LiteLLM's callback did not report the request")
+
+
+def _check(counted: Mapping[str, Any]) -> None:
+    """LiteLLM and the wire must have counted the same: where the wire shows nothing, LiteLLM's word is all there is."""
+    told = counted.get("prompt_tokens"), counted.get("completion_tokens")
+    if told != (USAGE.whole_input, USAGE.output):
+        raise GatewayLost(f"self-test: LiteLLM counted {told} tokens, the wire {USAGE.whole_input, USAGE.output}")
 
 
 def _whole(events: tuple[Event, ...]) -> Event:

@@ -178,7 +178,12 @@ class Gateway:
     async def totals(self, asked: Totals) -> Seen:
         """Count what passed a door so far."""
         session = self._known(asked.door).session
-        return Seen(events=len(session.events), callbacks=session.callbacks, open_calls=len(session.open_calls()))
+        return Seen(
+            events=len(session.events),
+            callbacks=session.callbacks,
+            open_calls=len(session.open_calls()),
+            counted=session.calls[-1].report.usage if session.calls else None,
+        )
 
     async def account(self, asked: Account) -> Books:
         """Say what was spent and waited for."""
