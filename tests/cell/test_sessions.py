@@ -101,6 +101,43 @@ class TestProcess:
         assert found.kind == expected
 
 
+class TestGate:
+    @pytest.mark.parametrize(
+        ("whose", "expected"),
+        [
+            ("cell", ("miss", "budget-exceeded")),
+            ("sweep", ("unusable", "cancelled")),
+            ("provider", ("unusable", "provider-error")),
+        ],
+    )
+    @pytest.mark.parametrize("timed_out", [False, True])
+    def test_budgets(self, whose: Any, expected: tuple[str, str], timed_out: bool) -> None:
+        """A cell's own budget is the candidate's doing; the sweep's, and one that a provider wasted, are not."""
+        refused = SessionUsage(events=(event(),), over_budget=whose)
+        for transcript in (OK, BAD):
+            assert kind(fault(replace(WELL, timed_out=timed_out), transcript, refused)) == expected
+
+    def test_a_limit_and_a_budget(self) -> None:
+        """A sweep that ends cuts whatever was going on; a cell's limit comes before its budget."""
+        memory = replace(WELL, limit="memory")
+        assert kind(fault(memory, usage=SessionUsage(over_budget="sweep"))) == ("unusable", "cancelled")
+        assert kind(fault(memory, usage=SessionUsage(over_budget="cell"))) == ("miss", "limit-memory")
+
+    @pytest.mark.parametrize(
+        ("stood", "standing", "expected"),
+        [
+            (0.0, True, ("unusable", "infra-error")),
+            (5.0, False, ("unusable", "infra-error")),
+            (3.0, False, ("miss", "session-timeout")),
+        ],
+    )
+    def test_time_at_the_gate(self, stood: float, standing: bool, expected: tuple[str, str]) -> None:
+        """A wall clock that runs out at our own gate, or after much of it was spent there, is not the candidate's."""
+        late = replace(WELL, status=None, timed_out=True, seconds=40.0)
+        assert kind(fault(late, usage=SessionUsage(events=(event(),), stood=stood, standing=standing))) == expected
+        assert fault(usage=SessionUsage(events=(event(),), stood=stood, standing=standing)) is None
+
+
 class TestModel:
     def test_no_answer(self) -> None:
         """A model was expected and no answer was seen: no-output; counting tokens is no answer."""

@@ -96,6 +96,13 @@ class TestCell:
         assert cost == pytest.approx(known * INPUT_PRICE + 45 * OUTPUT_PRICE)
         assert strict.account().spending.assumed == pytest.approx(assumed + cost)
 
+    def test_a_provider_that_breaks_off(self, open_strict: OpenStrict) -> None:
+        """A budget that went on answers a provider broke off is spent, and that is told from the cell's own doing."""
+        session = open_strict("cut", "wasted")
+        asked(session, stream=True, max_tokens=45)
+        assert asked(session) == 403
+        assert session.close().over_budget == "provider"
+
     def test_no_client_is_charged_beyond_the_model(self, open_strict: OpenStrict, strict: RunningGateway) -> None:
         """A bound that no model can reach is charged as the model's own: nobody ends a sweep with a large number."""
         before = charged(strict)
@@ -132,7 +139,8 @@ class TestSweep:
         asked(cut, stream=True, max_tokens=45)
         events = [paid, *cut.close().events, paid.model_copy(update={"session": "judge"})]
         assert _refused(tmp_path, [paid], max_cost=ANSWER + 0.01) is None
-        assert _refused(tmp_path, events[:2], cell_max_cost=0.6) == "cell"
+        assert _refused(tmp_path, events[:2], cell_max_cost=0.6) == "provider"
+        assert _refused(tmp_path, events[:2], cell_max_cost=0.15) == "cell"
         assert _refused(tmp_path, events[:1] + events[2:], cell_max_cost=0.3) is None
         assert _refused(tmp_path, events, max_cost=0.9) == "sweep"
         foreign = [event.model_copy(update={"sweep_id": "another"}) for event in events]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -39,6 +40,18 @@ FOREVER = NOTE.replace("range(int(sys.argv[3]))", "iter(int, 1)")
 
 def start(program: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", program, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+
+
+class TestHalt:
+    @pytest.mark.parametrize("kind", ["outage", "budget"])
+    def test_why(self, tmp_path: Path, kind: Any) -> None:
+        """Who stopped the sweep first says why, in one word and a sentence of any number of lines."""
+        guard = OutageGuard(tmp_path, 5)
+        assert guard.halted() is None
+        guard.halt("gone\nfor good", kind)
+        guard.halt("too late")
+        assert OutageGuard(tmp_path, 5).halted() == (kind, "gone\nfor good")
+        assert guard.cause() == "gone\nfor good"
 
 
 class TestCounting:
