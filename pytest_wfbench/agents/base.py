@@ -42,7 +42,8 @@ class SessionInput:
     ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths
     in the sandbox, ``session_id`` a UUID. ``effort`` and ``options`` are such as the agent's traits allow. ``timeout``
     is in seconds. ``mcp`` holds the command of each MCP server that it is to start, by name. ``plugin`` is the directory
-    of an external plugin that it is to load, whose skills ``skill`` names as ``<plugin>:<skill>``.
+    of an external plugin that it is to load, whose skills ``skill`` names as ``<plugin>:<skill>``. Of a conversation of
+    several ``turns`` this is number ``turn``, from 0: a later one finds the same home, and goes on with what is there.
     """
 
     prompt: str
@@ -59,6 +60,8 @@ class SessionInput:
     mcp: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     plugin: str | None = None
+    turn: int = 0
+    turns: int = 1
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,14 @@ class Traits:
     ``efforts`` are the values of ``--wfbench-effort`` that it knows, ``options`` the names that may be set for it, each
     with a pattern that the whole value matches. ``denies`` are tools that an arm may deny it, because it can go without
     or never has them; none where it passes any name on. ``wire`` is the format in which it speaks to its model.
+    ``converses`` says that it can be given a further prompt in the conversation that it keeps in its home.
     """
 
     efforts: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     denies: frozenset[str] | None = frozenset({"Skill"})
     wire: str = CHAT
+    converses: bool = False
 
 
 class Agent(Protocol):

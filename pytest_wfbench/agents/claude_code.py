@@ -64,6 +64,7 @@ class ClaudeCodeAgent:
     skills: SkillSupport = "native"
     traits = Traits(
         wire=ANTHROPIC,
+        converses=True,
         efforts=("low", "medium", "high", "xhigh", "max"),
         options=dict.fromkeys(OPTIONS, r"[1-9][0-9]{0,6}"),
         denies=None,
@@ -80,7 +81,8 @@ class ClaudeCodeAgent:
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it headless, every model name pinned to the subject's, which is the only one the gateway allows."""
         argv = [TARGET, "-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]
-        argv += ["--dangerously-skip-permissions", "--model", session.model, "--session-id", session.session_id]
+        argv += ["--dangerously-skip-permissions", "--model", session.model]
+        argv += ["--resume" if session.turn else "--session-id", session.session_id]
         if session.effort:
             argv += ["--effort", session.effort]
         if session.deny:

@@ -39,6 +39,7 @@ class CodexAgent:
     skills: SkillSupport = "file"
     traits = Traits(
         wire=RESPONSES,
+        converses=True,
         efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
         options={"verbosity": "low|medium|high", "context_window": "[1-9][0-9]{0,6}"},
         denies=frozenset({SKILL_TOOL, "WebFetch", "WebSearch"}),
@@ -54,7 +55,9 @@ class CodexAgent:
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it headless; the configuration lies in its home, the key is in the environment alone."""
-        argv = [TARGET, "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "-"]
+        going_on = ["resume", "--last"] if session.turn else []
+        argv = [TARGET, "exec", *going_on, "--json", "--dangerously-bypass-approvals-and-sandbox"]
+        argv += ["--skip-git-repo-check", "-"]
         return Invocation(
             argv=with_tools(argv),
             env={"CODEX_HOME": f"{session.home}/{HOME}", KEY: session.key or ""},

@@ -30,7 +30,8 @@ class CommandAgent:
     name = "command"
     uses_model = False
     skills: SkillSupport = "file"
-    traits = Traits()
+    # It keeps what it likes in its home.
+    traits = Traits(converses=True)
 
     def find(self, model: str, directory: Path) -> Runtime:
         """Read the program; a relative path starts at ``directory``, links are followed.

@@ -8,7 +8,16 @@ from typing import Any, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
-from pytest_wfbench.agents.stream import OUTPUT_CLIP, Final, SkillUse, StreamEvent, ToolCall, ToolResult, Transcript
+from pytest_wfbench.agents.stream import (
+    OUTPUT_CLIP,
+    Final,
+    SkillUse,
+    StreamEvent,
+    ToolCall,
+    ToolResult,
+    Transcript,
+    TurnStart,
+)
 
 # A session of hours has some thousands; a flood of them is no evidence, and would cost the harness minutes to read.
 MOST_LINES = 50_000
@@ -85,6 +94,8 @@ def _read_event(line: bytes) -> StreamEvent:
         raise BadLine("no event of the common stream") from error
     if isinstance(event, SkillUse):
         raise BadLine("a claim of skill use: that is concluded from tool calls, not taken from the agent")
+    if isinstance(event, TurnStart):
+        raise BadLine("the beginning of a turn, which is not the agent's to tell")
     return event.model_copy(update={"output": clip(event.output)}) if isinstance(event, ToolResult) else event
 
 

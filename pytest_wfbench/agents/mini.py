@@ -34,6 +34,7 @@ class MiniAgent:
     traits = Traits(
         efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
         denies=frozenset({"Skill", "Agent", "Task", "WebFetch", "WebSearch"}),
+        converses=True,
     )
 
     def find(self, model: str, directory: Path) -> Runtime:
@@ -58,6 +59,7 @@ class MiniAgent:
             "base_url": session.base_url or "",
             "timeout": session.timeout,
             "effort": session.effort,
+            "history": f"{session.home}/{CONFIG}/history.json" if session.turns > 1 else None,
         }
         return Invocation(
             argv=("python3", "-I", f"{session.home}/{PROGRAM}", json.dumps(settings)),

@@ -15,6 +15,7 @@ import sys
 import time
 import urllib.parse
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from minisweagent.agents.default import DefaultAgent
@@ -48,7 +49,7 @@ QUIET_TOOLS = {"PAGER": "cat", "MANPAGER": "cat", "GIT_PAGER": "cat", "PIP_PROGR
 
 @dataclass(frozen=True)
 class Settings:
-    """What the parent says: times in seconds."""
+    """What the parent says: times in seconds. ``history`` is the file of a conversation of several prompts."""
 
     model: str
     base_url: str
@@ -56,6 +57,7 @@ class Settings:
     command_timeout: int = 60
     step_limit: int = 250
     effort: str | None = None
+    history: str | None = None
 
 
 class ProviderError(Exception):
@@ -181,7 +183,8 @@ class Model:
             return assistant(text, [action_of(call) for call in calls])
         if not text.strip() or choice.get("finish_reason") == "length":
             raise FormatError({"role": "user", "content": NUDGE, "extra": {}})
-        raise Submitted({"role": "exit", "content": "", "extra": {"exit_status": "Answered", "submission": ""}})
+        answered = {"role": "exit", "content": "", "extra": {"exit_status": "Answered", "submission": ""}}
+        raise Submitted({"role": "assistant", "content": text}, answered)
 
     def format_observation_messages(
         self, message: dict[str, Any], outputs: list[dict[str, Any]], template_vars: dict[str, Any] | None = None
@@ -268,9 +271,41 @@ class Environment(LocalEnvironment):
         self.events.send("tool_result", id=str(self.calls), error=status != 0, output=clip(clean(output), OUTPUT_CLIP))
 
 
+class Agent(DefaultAgent):
+    """Goes on with a conversation: what was said before stands in the place of a new beginning."""
+
+    before: tuple[dict[str, Any], ...] = ()
+
+    def add_messages(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+        """Take messages in; the first ones are the system's and the prompt."""
+        begins = not self.messages and bool(self.before)
+        return cast(
+            "list[dict[str, Any]]", super().add_messages(*((*self.before, messages[1]) if begins else messages))
+        )
+
+
+def recall(path: str | None) -> tuple[dict[str, Any], ...]:
+    """Return what was said before, nothing at the beginning."""
+    if path is None or not Path(path).exists():
+        return ()
+    return tuple(json.loads(Path(path).read_text()))
+
+
+def remember(path: str | None, messages: list[dict[str, Any]]) -> None:
+    """Write down what was said, whole: a call that ended the work gets the answer that the model never saw."""
+    if path is None:
+        return
+    said = [{k: v for k, v in message.items() if k != "extra"} for message in messages if message["role"] != "exit"]
+    answered = {message.get("tool_call_id") for message in said}
+    calls = [call for message in said for call in message.get("tool_calls") or () if call["id"] not in answered]
+    said += [{"role": "tool", "tool_call_id": call["id"], "content": "exit status 0\n"} for call in calls]
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(said))
+
+
 def run(model: Model, prompt: str) -> str | None:
     """Run the agent to its end; return the error, or none."""
-    agent = DefaultAgent(
+    agent = Agent(
         model,
         Environment(model.events, model.settings.command_timeout),
         system_template=SYSTEM,
@@ -278,8 +313,10 @@ def run(model: Model, prompt: str) -> str | None:
         cost_limit=0.0,
         step_limit=model.settings.step_limit,
     )
+    agent.before = recall(model.settings.history)
     try:
         end = str(agent.run(prompt).get("exit_status"))
+        remember(model.settings.history, agent.messages)
     except ProviderError as error:
         end = str(error)
     if model.complete and model.used:

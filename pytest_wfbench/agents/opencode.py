@@ -76,6 +76,7 @@ class OpencodeAgent:
         efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
         options=dict.fromkeys(LIMITS, r"[1-9][0-9]{0,6}"),
         denies=frozenset(PERMISSIONS),
+        converses=True,
     )
 
     def find(self, model: str, directory: Path) -> Runtime:
@@ -91,7 +92,8 @@ class OpencodeAgent:
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it headless, unless there are plugins. A title is given, so that none is asked for."""
-        argv = ["/bin/sh", "-c", _GUARD, TARGET, "run", "--format", "json", "--auto", "--pure", "--title", "t"]
+        which = ["--continue"] if session.turn else ["--title", "t"]
+        argv = ["/bin/sh", "-c", _GUARD, TARGET, "run", "--format", "json", "--auto", "--pure", *which]
         return Invocation(
             argv=with_tools(argv),
             env={**QUIET, "OPENCODE_CONFIG": f"{session.home}/{CONFIG}", KEY: session.key or ""},

@@ -59,6 +59,13 @@ class Retry(_Event):
     reason: str = ""
 
 
+class TurnStart(_Event):
+    """From here on the agent answers the next prompt of its conversation; ``number`` counts the prompts before it."""
+
+    type: Literal["turn"] = "turn"
+    number: int
+
+
 class Final(_Event):
     """The one end of a session."""
 
@@ -68,7 +75,7 @@ class Final(_Event):
 
 
 StreamEvent = Annotated[
-    TextEvent | ToolCall | ToolResult | SkillUse | UsageClaim | Retry | Final, Field(discriminator="type")
+    TextEvent | ToolCall | ToolResult | SkillUse | UsageClaim | Retry | TurnStart | Final, Field(discriminator="type")
 ]
 
 OUTPUT_CLIP = 4096
@@ -94,6 +101,17 @@ class Transcript(_Event):
             if isinstance(event, ToolCall):
                 counts[event.name] = counts.get(event.name, 0) + 1
         return counts
+
+    @property
+    def answer(self) -> str:
+        """All that was said after the last tool call, and after the last prompt of a conversation."""
+        said: list[str] = []
+        for event in self.events:
+            if isinstance(event, ToolCall | TurnStart):
+                said = []
+            elif isinstance(event, TextEvent):
+                said.append(event.text)
+        return "\n".join(said)
 
     @property
     def skills_used(self) -> tuple[str, ...]:
