@@ -172,6 +172,14 @@ class TestOutside:
         assert (ended.started, ended.status, ended.limit) == (False, None, None)
         assert b"ended from outside, with status 137" in ended.stderr
 
+    def test_no_limit_from_inside(self, shell: Shell) -> None:
+        """No command can set a limit on the sandbox's first process, which would kill it; on itself it can."""
+        ended = shell(
+            "prlimit --pid 1 --cpu=0:0; prlimit --pid 1 --cpu --noheadings --output SOFT; ulimit -t 9 && ulimit -t"
+        )
+        assert ended.stdout.split() == [b"unlimited", b"9"]
+        assert b"Operation not permitted" in ended.stderr
+
     def test_killed_before_it_began(self) -> None:
         """One that says nothing before it is gone is told by how it ended."""
         silent = Story(None, None, None, None, leftovers=False, full=None, failure=None)
