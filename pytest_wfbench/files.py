@@ -117,6 +117,23 @@ def append_line(path: Path, line: str) -> None:
         os.close(descriptor)
 
 
+def append_text(path: Path, text: str, most: int) -> bool:
+    """Append text to a file that others append to as well, unless it would grow beyond ``most`` bytes.
+
+    Raises:
+        OSError: when it cannot be written; nothing of it is there then. A link at ``path`` is not followed.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        end, data = os.fstat(descriptor).st_size, text.encode()
+        if end + len(data) > most:
+            return False
+        append_whole(descriptor, data, end)
+        return True
+    finally:
+        os.close(descriptor)
+
+
 def append_whole(descriptor: int, data: bytes, end: int) -> None:
     """Write ``data`` at the ``end`` of a file opened for appending; when not all of it can be, raise and leave none."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from pytest_wfbench.cell.artifacts import STDERR, cell_directory
 from pytest_wfbench.cell.assemble import failed_row
 from pytest_wfbench.cell.trouble import TROUBLE, kind_of
-from pytest_wfbench.derive import Derived, derive, derive_all
+from pytest_wfbench.derive import Derived, append_summary, derive, derive_all
 from pytest_wfbench.distribute import end_soon, for_worker
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import EvidenceError, read_rows
@@ -26,6 +27,7 @@ from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.shape import shape_report
 from pytest_wfbench.space import because, is_full
 from pytest_wfbench.stash import CELL, ROW, SWEEP
+from pytest_wfbench.sweep.compared import traces_sent
 from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.sweep.live import LiveSweep, SweepFailed
 from pytest_wfbench.sweep.plan import Plan
@@ -102,6 +104,7 @@ class SweepReporter:
         self.nodes: list[Any] = []
         self.derived: Derived | None = None
         self.trouble: str | None = None
+        self.told: list[str] = []
         self.other_failures = False
         self.stopped_itself = False
 
@@ -194,6 +197,14 @@ class SweepReporter:
         if status in own and not self.other_failures:
             session.exitstatus = self.derived.verdict.exit_status
             self.live.settle(self.derived.verdict.exit_status)
+        self._tell_others(self.derived, status == pytest.ExitCode.INTERRUPTED and not self.stopped_itself)
+
+    def _tell_others(self, derived: Derived, interrupted: bool) -> None:
+        """The step's summary and the traces: what goes wrong with them is said, and changes no verdict."""
+        context = self.live.context
+        # Whoever interrupts a sweep does not wait for a receiver.
+        sent = None if interrupted else traces_sent(context.plan, context.results, context.seat.sweep_id)
+        self.told = [context.redactor.text(said) for said in (append_summary(derived, os.environ), sent) if said]
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -203,6 +214,8 @@ class SweepReporter:
         if self.derived is not None:
             for line in terminal_lines(self.derived.summary, self.live.context.results):
                 terminalreporter.write_line(line)
+        for said in self.told:
+            terminalreporter.write_line(f"wfbench: {said}")
 
 
 def register(config: pytest.Config, plan: Plan, dry: bool) -> None:

@@ -41,3 +41,16 @@ def ci_of(environ: Mapping[str, str]) -> Ci | None:
             url=environ.get("CI_JOB_URL"),
         )
     return None
+
+
+def branch_of(environ: Mapping[str, str]) -> str | None:
+    """Return the branch that this CI run is for: of a pull request the one that is to be merged. None outside of one.
+
+    Of the environment of a fork's run this may be any name.
+    """
+    if environ.get("GITHUB_ACTIONS") == "true":
+        named = environ.get("GITHUB_REF_NAME") if environ.get("GITHUB_REF_TYPE") == "branch" else None
+        return environ.get("GITHUB_HEAD_REF") or named or None
+    if environ.get("GITLAB_CI") == "true":
+        return environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or environ.get("CI_COMMIT_BRANCH") or None
+    return None

@@ -9,10 +9,12 @@ from datetime import datetime
 from pathlib import Path
 
 from pytest_wfbench.agents.trial import agent_checks
+from pytest_wfbench.baselines.store import StoreError
 from pytest_wfbench.clock import now, stamp
+from pytest_wfbench.evidence.baseline import write_baseline
 from pytest_wfbench.evidence.manifest import OpenCall, PlannedCell, SkipKind, Skipped, Stop, Sweep
 from pytest_wfbench.evidence.row import Row
-from pytest_wfbench.evidence.store import RowWriter, write_sweep
+from pytest_wfbench.evidence.store import EvidenceError, RowWriter, write_sweep
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.gateway.client import Gateway
 from pytest_wfbench.gateway.control import Books
@@ -21,6 +23,7 @@ from pytest_wfbench.sandbox.choice import make_sandbox
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.preflight import obstacle
 from pytest_wfbench.space import Reserve, because, is_full
+from pytest_wfbench.sweep.compared import baseline_for, branch_for
 from pytest_wfbench.sweep.context import Seat, SweepContext, take_seat
 from pytest_wfbench.sweep.gateway import SweepGateway
 from pytest_wfbench.sweep.head import head_commit
@@ -96,7 +99,9 @@ class LiveSweep:
         if self._sweep is not None or not cells:
             return
         sweep = describe_sweep(self.context, self._started, cells, head_commit(self.context.plan.directory))
+        sweep = sweep.model_copy(update={"branch": branch_for(self.context.plan.options, self.context.plan.directory)})
         self._open_results(self.context.results, sweep)
+        self._keep_baseline(sweep)
         self._prove_machine(cells)
         needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
         if self._gateway and needed:
@@ -115,6 +120,13 @@ class LiveSweep:
             remedy = "Free some space there" if is_full(error) else "Name a directory"
             raise SweepFailed(f"{results} cannot be made: {error.strerror}. {remedy} in --wfbench-results") from error
         self._sweep, self._writer = sweep, RowWriter(results)
+
+    def _keep_baseline(self, sweep: Sweep) -> None:
+        try:
+            write_baseline(self.context.results, baseline_for(self.context.plan, sweep.branch, sweep.sweep_id))
+        except (StoreError, EvidenceError) as error:
+            self._stop = Stop(kind="preflight", cause=self.context.redactor.text(str(error)))
+            raise SweepFailed(str(error)) from error
 
     def _prove_machine(self, cells: Sequence[Cell]) -> None:
         plan = self.context.plan

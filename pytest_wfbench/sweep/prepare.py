@@ -30,6 +30,7 @@ from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.matrix.task import TaskKind
 from pytest_wfbench.options import Options
 from pytest_wfbench.sweep.budgets import terms_of, unpriced
+from pytest_wfbench.sweep.compared import comparison_problems
 from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.external import FoundPlugin, find_plugin, kept_plugin
 from pytest_wfbench.sweep.places import exposed, unwritable
@@ -123,6 +124,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     found.add(wish_problems(subjects, options))
     found.add(version_problems(runtimes, options))
     found.add(_price_problems(options, directory))
+    found.add(comparison_problems(options, directory))
     found.add(_proof_problems(tasks))
     found.add(_unsupported(tasks, options))
     found.add(_same_as_base(overlay, templates))
