@@ -61,13 +61,24 @@ class Churn(Block):
 
 
 class Judgement(Block):
-    """A judge's verdict on an answer."""
+    """A judge's verdict on an answer, and what it was asked for; without a verdict ``pass`` and ``score`` are none.
 
-    pass_: bool = Field(alias="pass")
-    score: float
-    reason: str
+    ``model`` is the one that answered, ``requested_model`` the one that was asked. ``votes`` counts valid verdicts,
+    ``agreement`` is the share of them that says what most say. ``usage`` and ``cost_usd`` are of all its requests, and
+    no part of the row's.
+    """
+
+    pass_: bool | None = Field(alias="pass")
+    score: float | None
+    reason: str | None
     model: str | None = None
     votes: int = 1
+    agreement: float | None = None
+    requested_model: str | None = None
+    prompt_version: str | None = None
+    requests: int | None = None
+    usage: Usage | None = None
+    cost_usd: float | None = None
 
 
 class PluginBinding(Block):
