@@ -13,7 +13,7 @@ import pytest
 from pytest_wfbench.cell.artifacts import STDERR, cell_directory
 from pytest_wfbench.cell.assemble import failed_row
 from pytest_wfbench.cell.trouble import TROUBLE, kind_of
-from pytest_wfbench.derive import Derived, append_summary, derive, derive_all
+from pytest_wfbench.derive import Derived, append_summary, derive, derive_all, write_comment
 from pytest_wfbench.distribute import end_soon, for_worker
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import EvidenceError, read_rows
@@ -149,6 +149,10 @@ class SweepReporter:
             self.live.begin(selected)
         except SweepFailed as error:
             pytest.exit(f"wfbench: {error}", returncode=pytest.ExitCode.TESTS_FAILED)
+        # Should the sweep be killed, this is what it leaves: INCOMPLETE.
+        with suppress(OSError, EvidenceError):
+            if self.live.begun:
+                write_comment(self.live.context.results, derive(self.live.context.results))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
