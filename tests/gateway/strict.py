@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_wfbench.gateway.api import Event, Labels, OpenRequest, Route, Terms
+from pytest_wfbench.gateway.selftest import SELF_TEST_SCRIPT
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 
 STRICT, OTHER = "replay/strict", "replay/other"
@@ -19,15 +20,14 @@ CELL_BUDGET, PLACES = 0.5, 2
 INPUT_PRICE, OUTPUT_PRICE = 0.001, 0.01
 # What one answer of 100 and 10 tokens costs.
 ANSWER = 0.2
-PRICES = {
-    "claude-strict": {
-        "input_cost_per_token": INPUT_PRICE,
-        "output_cost_per_token": OUTPUT_PRICE,
-        "cache_read_input_token_cost": INPUT_PRICE,
-        "cache_creation_input_token_cost": INPUT_PRICE,
-        "max_output_tokens": 1000,
-    }
+PRICE = {
+    "input_cost_per_token": INPUT_PRICE,
+    "output_cost_per_token": OUTPUT_PRICE,
+    "cache_read_input_token_cost": INPUT_PRICE,
+    "cache_creation_input_token_cost": INPUT_PRICE,
+    "max_output_tokens": 1000,
 }
+PRICES = {"claude-strict": PRICE, SELF_TEST_SCRIPT.cassette.model: PRICE}
 TURN = "text: Here you are.\n    usage: {ordinary_input: 100, cache_read_input: 0, cache_write_input: 0, output: 10}"
 BUSY = "error: {{status: 429, type: rate_limit_error, message: slow down{}}}"
 SCRIPTS = {

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from pytest_wfbench.gateway.fairness import FairQueue, Turnstile
 
 KEYS = st.sampled_from("abcd")
-STEPS = st.lists(st.one_of(KEYS.map(lambda key: ("put", key)), st.just(("take", "")), KEYS.map(lambda k: ("drop", k))))
+PUT, TAKE = KEYS.map(lambda key: ("put", key)), st.just(("take", ""))
+# Mostly arrivals, so that there is a line.
+STEPS = st.lists(st.one_of(PUT, PUT, PUT, TAKE, TAKE, KEYS.map(lambda key: ("drop", key))), min_size=15, max_size=60)
 
 
 @given(STEPS)
