@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from pytest_wfbench.digests import digest_value
 from pytest_wfbench.files import user_path
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.problems import Problem
+from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
 from pytest_wfbench.sandbox.spec import Bind
 from pytest_wfbench.workspace.beside import UnfitDirectory, directory_digest
 from pytest_wfbench.workspace.template import Template
@@ -22,10 +23,12 @@ def with_dependencies(
 ) -> tuple[dict[str, Template], list[Problem]]:
     """Return the templates with what their tasks mount beside them, and what is wrong with it.
 
-    ``apart`` are places that no sandbox may show: a dependency must not hold one, nor a case file or an oracle.
+    ``apart`` are places that no sandbox may show: a dependency must not hold one or lie in one, nor a case file, an
+    oracle, the history or a private path of a repository, or what the harness keeps of other cells.
     """
-    hidden = set(apart) | {loaded.file for loaded in tasks}
-    hidden |= {loaded.oracle_root for loaded in tasks if loaded.oracle_root and loaded.task.oracle}
+    hidden = {*apart, cache_directory(choose_identity())}
+    for loaded in tasks:
+        hidden |= set(_hidden_of(loaded))
     known: dict[Path, str] = {}
     problems: list[Problem] = []
     found = dict(templates)
@@ -37,6 +40,25 @@ def with_dependencies(
     return found, problems
 
 
+def _hidden_of(loaded: LoadedTask) -> Iterator[Path]:
+    repository = loaded.repository or loaded.file.parent
+    yield loaded.file
+    yield from (place for name in (".git", *loaded.task.private) if (place := repository / name).exists())
+    if loaded.oracle_root and loaded.task.oracle:
+        yield loaded.oracle_root
+
+
+def _touching(source: Path, hidden: Iterable[Path]) -> str | None:
+    """Return what a directory has to do with a hidden place, in words, or none."""
+    real = source.resolve()
+    for path in sorted(hidden):
+        if path.resolve().is_relative_to(real):
+            return f"holds {path.name}"
+        if real.is_relative_to(path.resolve()):
+            return f"lies in {path.name}"
+    return None
+
+
 def _beside(
     loaded: LoadedTask, template: Template, hidden: frozenset[Path], known: dict[Path, str]
 ) -> tuple[Template, list[Problem]]:
@@ -46,9 +68,8 @@ def _beside(
     for index, entry in enumerate(loaded.task.dependencies):
         source = user_path(entry.source, loaded.file.parent)
         key = f"dependencies.{index}.source"
-        holding = next((path for path in sorted(hidden) if path.resolve().is_relative_to(source.resolve())), None)
-        if holding is not None:
-            problems.append(loaded.problem(key, f"{entry.source} holds {holding.name}, which is to be hidden", REMEDY))
+        if (touching := _touching(source, hidden)) is not None:
+            problems.append(loaded.problem(key, f"{entry.source} {touching}, which is to be hidden", REMEDY))
             continue
         try:
             known[source] = known.get(source) or directory_digest(source)

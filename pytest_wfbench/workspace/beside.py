@@ -23,7 +23,8 @@ def directory_digest(root: Path) -> str:
     """Return the digest of all that lies in a directory: relative paths, modes and bytes; links as they are.
 
     Raises:
-        UnfitDirectory: when it is no directory of its own, too large, or cannot be read.
+        UnfitDirectory: when it is no directory of its own, too large, cannot be read, or holds a socket, a pipe or a
+            device: a socket is a way out, read-only or not.
     """
     if root.is_symlink() or not root.is_dir():
         raise UnfitDirectory(f"{root} is no directory: name one that is there, and no link")
@@ -34,6 +35,8 @@ def directory_digest(root: Path) -> str:
             left -= status.st_size if stat.S_ISREG(status.st_mode) else 0
             if left < 0 or len(listing) >= MOST:
                 raise UnfitDirectory(f"{root} holds too much: at most {MOST:,} files and {LARGEST >> 30} GiB")
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                raise UnfitDirectory(f"{path} is a socket, a pipe or a device")
             relative = os.fsencode(path.relative_to(root))
             listing.append([relative.hex(), f"{status.st_mode:o}", _content(path, status.st_mode)])
     except OSError as error:

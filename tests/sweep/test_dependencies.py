@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -52,12 +53,19 @@ class TestRefused:
             ("/opt", "words", "cannot be mounted"),
             ("/opt/words", "absent", "is no directory"),
             ("/opt/words", ".", "which is to be hidden"),
-            ("/opt/words", "../oracles", "which is to be hidden"),
+            ("/opt/words", "../oracles", "holds oracles, which is to be hidden"),
+            ("/opt/words", "../oracles/deep", "lies in oracles, which is to be hidden"),
+            ("/opt/words", "../results/old", "lies in results, which is to be hidden"),
+            ("/opt/words", "tiny/secret/deep", "lies in secret, which is to be hidden"),
+            ("/opt/words", "tiny", "which is to be hidden"),
         ],
     )
     def test_before_anything_is_spent(self, suite: Suite, target: str, source: str, said: str) -> None:
         """A target that is the harness's, a source that is none or holds what is hidden: exit 4, named."""
         depend(suite, target, source)
+        suite.edit("cases/tiny.cases.yaml", "    class: trivial\n", "    class: trivial\n    private: [secret]\n")
+        for name in ("oracles/deep/x", "results/old/x", "cases/tiny/secret/deep/x"):
+            suite.put(name, "x\n")
         ended = suite.run("-k", "finish", agent="word.sh")
         assert ended.ret == 4
         assert said in ended.stderr.str()
@@ -80,6 +88,13 @@ class TestDigest:
         again.mkdir()
         (again / "a").write_text("x\n")
         assert directory_digest(again) == directory_digest(tmp_path / "0")
+
+    def test_ways_out(self, tmp_path: Path) -> None:
+        """What could be spoken to is refused: a socket answers through a read-only mount as well."""
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(tmp_path / "door"))
+            with pytest.raises(UnfitDirectory, match="door is a socket"):
+                directory_digest(tmp_path)
 
     def test_link(self, tmp_path: Path) -> None:
         """A link to a directory is refused; links in it are taken as links."""
