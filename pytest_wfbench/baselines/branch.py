@@ -89,7 +89,7 @@ class BranchStore:
     def _require_apart(self) -> None:
         """Refuse a branch that is none, is checked out, or holds other things."""
         try:
-            run_git(self.git_dir, "check-ref-format", self.reference)
+            run_git(self.git_dir, "check-ref-format", "--branch", self.branch)
         except GitFailed as error:
             raise StoreError(f"{self.branch!r} is no name of a branch: write git:DIR#BRANCH") from error
         if f"branch {self.reference}\n".encode() in self._git("worktree", "list", "--porcelain"):
