@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from pytest_wfbench.scoring.artifact import Line, Name, RelativePath, Severity, Strict
 
 MOST_LABELS = 100
+LABELS_LIMIT = 1 << 20
+
+
+class InvalidLabels(ValueError):
+    """Labels that cannot be scored against; the message is one line with the key and what is wrong with it."""
 
 
 class Label(Strict):
@@ -41,3 +46,18 @@ class Labels(Strict):
         if len({label.id for label in self.findings}) < len(self.findings):
             raise ValueError("two labels have the same id")
         return self
+
+
+def read_labels(data: bytes) -> Labels:
+    """Return labels from the bytes of their file.
+
+    Raises:
+        InvalidLabels: when they are no JSON, or not exactly labels.
+    """
+    try:
+        return Labels.model_validate_json(data)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, fault["loc"]))
+        said = fault["msg"].removeprefix("Value error, ")
+        raise InvalidLabels(f"labels: {where + ': ' if where else ''}{said}") from None

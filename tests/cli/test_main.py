@@ -12,7 +12,7 @@ import pytest
 
 from pytest_wfbench.cli import main
 
-VERBS = ("report", "gate", "comment", "cost", "schema", "usage normalise")
+VERBS = ("report", "gate", "comment", "cost", "score review", "schema", "usage normalise")
 
 
 @pytest.fixture
