@@ -263,6 +263,19 @@ class TestStumbles:
         (turn,) = made.cassette().turns
         assert (turn.cut, turn.delay) == (True, 3600)
 
+    def test_before_the_end(self, studio: Open) -> None:
+        """What was said is in the file before the end of the answer is told to anybody."""
+
+        async def scenario(made: Studio) -> str:
+            call = Calls().open(made.session, made.session.targets["openai/m"], "openai/m", Claims(), "main")
+            request = UpstreamRequest(call, CHAT, PATHS[CHAT], {}, {"model": "m", **history(CHAT, 0)}, b"")
+            async with made.recording.upstream(Provider([Act(OK)])).answer(request) as answer:
+                async for _ in answer.chunks:
+                    pass
+                return made.path.read_text()
+
+        assert '"yes"' in asyncio.run(scenario(studio()))
+
     def test_a_full_disk(self, studio: Open) -> None:
         """An answer that cannot be written reaches its client, and is told: no further session may be opened."""
         made = studio()
