@@ -11,10 +11,13 @@ import pytest
 
 from pytest_wfbench.cell.cleanup import clear_up
 from pytest_wfbench.cell.procedure import run_cell
+from pytest_wfbench.cell.retry import attempts
+from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.load import SUFFIX, LoadedTask
-from pytest_wfbench.stash import CELL, OPENING, ROW
+from pytest_wfbench.stash import CELL, EARLIER, OPENING, ROW
 from pytest_wfbench.sweep.plan import Plan
+from pytest_wfbench.sweep.rooms import open_cell_workspace
 
 
 class CasesFile(pytest.Module):
@@ -50,11 +53,19 @@ def _function(name: str, loaded: LoadedTask) -> types.FunctionType:
         gateway: Any,
         agent: Any,
         oracle: Any,
+        judge: Any,
         wfbench_sweep: Any,
     ) -> None:
-        opening = request.node.stash[OPENING]
-        row = run_cell(cell, workspace, sandbox, gateway, agent, oracle, wfbench_sweep, opening)
-        request.node.stash[ROW] = clear_up(row, workspace, wfbench_sweep.redactor)
+        opening, earlier = request.node.stash[OPENING], request.node.stash.setdefault(EARLIER, [])
+
+        def once(number: int) -> Row:
+            ground = workspace if number == 1 else open_cell_workspace(cell, sandbox, wfbench_sweep)
+            rooms = (ground, sandbox, gateway, agent, oracle, wfbench_sweep, opening, judge, number)
+            return clear_up(run_cell(cell, *rooms), ground, wfbench_sweep.redactor)
+
+        for row in attempts(once, wfbench_sweep.plan.options.retries):
+            earlier.append(row)
+        request.node.stash[ROW] = earlier.pop()
 
     code = run.__code__.replace(co_filename=str(loaded.file), co_firstlineno=loaded.line, co_name=name)
     function = types.FunctionType(code, run.__globals__, name, run.__defaults__, run.__closure__)

@@ -11,6 +11,7 @@ from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.gateway.api import GatewayClient
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.spec import Sandbox
+from pytest_wfbench.scoring.judge import Judge
 from pytest_wfbench.scoring.oracle import Oracle
 from pytest_wfbench.stash import OPENING, SWEEP
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext, bounds_of
@@ -60,6 +61,13 @@ def workspace(
     request.node.stash[OPENING] = time.monotonic() - began
     yield opened
     opened.remove()
+
+
+@pytest.fixture(scope="session")
+def judge(wfbench_sweep: SweepContext) -> Judge | None:
+    """The judge of answers to questions with a rubric; none where nobody is named."""
+    route = wfbench_sweep.plan.judge
+    return Judge(route.model, route.wire, route.votes) if route else None
 
 
 @pytest.fixture

@@ -11,6 +11,10 @@ PREFIX = "--wfbench-"
 NUMBER = re.compile(r"[0-9]{1,9}\Z")
 FRACTION = re.compile(r"(?=[0-9.])[0-9]{0,9}(\.[0-9]{1,9})?\Z")
 
+_ABOVE_ZERO = (
+    "promotion_min_runs", "promotion_min_improvement", "promotion_max_task_regression", "promotion_min_f1_gain",
+)  # fmt: skip
+
 Kind = Literal["text", "number", "fraction", "flag", "many", "names"]
 
 
@@ -60,6 +64,10 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("results", "text", "results", "parent of the sweep's results directory", "DIR"),
     OptionSpec("record", "text", None, "write cassettes of all sessions to a new directory", "DIR"),
     OptionSpec("prices", "text", None, "price table that overrides the bundled one", "FILE"),
+    OptionSpec("judge-model", "text", None, "model that judges answers to questions with a rubric", "M"),
+    OptionSpec("judge-votes", "number", 1, "verdicts for each answer, of which most decide; odd", "N"),
+    OptionSpec("judge-gateway", "text", None, "URL of the gateway of a judge model that is a bare name", "URL"),
+    OptionSpec("retries", "number", 1, "tries again of a question whose provider failed before any output", "N"),
     OptionSpec("no-preflight", "flag", False, "start cells without a sign of life from each model"),
     OptionSpec("max-cost", "fraction", None, "budget of the sweep, USD", "USD"),
     OptionSpec("cell-max-cost", "fraction", None, "budget of each cell, USD", "USD"),
@@ -76,6 +84,8 @@ SPECS: tuple[OptionSpec, ...] = (
     OptionSpec("promotion-min-runs", "number", 3, "least valid runs of an arm", "N"),
     OptionSpec("promotion-min-improvement", "fraction", 5.0, "least median improvement, percent", "P"),
     OptionSpec("promotion-max-task-regression", "fraction", 20.0, "most a single task may get worse, percent", "P"),
+    OptionSpec("promotion-min-f1-gain", "fraction", 0.01, "least gain of a review, weighted F1", "F"),
+    OptionSpec("promotion-confidence", "fraction", None, "promote only what chance explains no better, 0.95 say", "C"),
     OptionSpec("sandbox", "text", "bwrap", "bwrap, or host: no boundary at all", None, ("bwrap", "host")),
     OptionSpec("limit-memory", "text", None, "memory of a sandbox, for tasks without their own (default: 8GiB)", "S"),
     OptionSpec("limit-processes", "text", None, "processes of a sandbox, likewise (default: 512)", "N"),
@@ -106,12 +116,18 @@ class Options:
     promotion_min_improvement: float
     promotion_max_task_regression: float
     sandbox: str
+    promotion_min_f1_gain: float = 0.01
+    promotion_confidence: float | None = None
     max_cost: float | None = None
     cell_max_cost: float | None = None
     max_parallel_requests: int | None = None
     agent_option: tuple[str, ...] = ()
     strict_versions: bool = False
     no_preflight: bool = False
+    judge_model: str | None = None
+    judge_votes: int = 1
+    judge_gateway: str | None = None
+    retries: int = 1
     baselines: str | None = None
     branch: str | None = None
     otlp_endpoint: str | None = None
@@ -205,9 +221,13 @@ def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is wrong with values that did read."""
     if values.get("runs", 1) < 1:
         yield "--wfbench-runs: must be at least 1"
+    if values.get("judge_votes", 1) % 2 == 0:
+        yield "--wfbench-judge-votes: must be odd, so that most votes decide"
     if (values.get("min_pass") or 0) > 1:
         yield "--wfbench-min-pass: must be a share between 0 and 1, for example 0.8"
-    for name in ("promotion_min_runs", "promotion_min_improvement", "promotion_max_task_regression"):
+    if (confidence := values.get("promotion_confidence")) is not None and not 0 < confidence < 1:
+        yield "--wfbench-promotion-confidence: must be between 0 and 1, for example 0.95"
+    for name in _ABOVE_ZERO:
         if values.get(name, 1) <= 0:
             yield f"{PREFIX}{name.replace('_', '-')}: must be greater than 0"
     for name in ("max_cost", "cell_max_cost", "max_parallel_requests"):

@@ -26,7 +26,7 @@ from pytest_wfbench.report.words import plural
 from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.shape import shape_report
 from pytest_wfbench.space import because, is_full
-from pytest_wfbench.stash import CELL, ROW, SWEEP
+from pytest_wfbench.stash import CELL, EARLIER, ROW, SWEEP
 from pytest_wfbench.sweep.compared import traces_sent
 from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.sweep.live import LiveSweep, SweepFailed
@@ -63,12 +63,15 @@ class CellReporter:
         if cell is not None and report.when == "teardown" and isinstance(error, CleanupFailed):
             report.longrepr = f"cleanup-failure: {error}"
         elif cell is not None and report.when != "teardown" and (report.failed or ROW in item.stash):
-            row = item.stash.get(ROW, None) or failed_row(cell, self.context, kind_of(error), str(error))
+            earlier = item.stash.setdefault(EARLIER, [])
+            row = item.stash.get(ROW, None) or failed_row(
+                cell, self.context, kind_of(error), str(error), len(earlier) + 1
+            )
             self._halt_if_full(error)
-            self.attach(report, row, explained=isinstance(error, TROUBLE))
+            self.attach(report, row, explained=isinstance(error, TROUBLE), earlier=tuple(earlier))
             # Items live as long as the session: what hangs on them would grow with the number of cells.
             item.stash.setdefault(ROW, row)
-            del item.stash[ROW]
+            del item.stash[ROW], item.stash[EARLIER]
         if cell is not None and report.when == "teardown" and report.failed:
             report.longrepr = self.context.redactor.text(str(report.longrepr))
         return report
@@ -77,10 +80,11 @@ class CellReporter:
         if isinstance(error, OSError) and is_full(error):
             self.context.guard.halt(because(error, self.context.seat.scratch))
 
-    def attach(self, report: pytest.TestReport, row: Row, explained: bool = False) -> None:
+    def attach(self, report: pytest.TestReport, row: Row, explained: bool = False, earlier: Sequence[Row] = ()) -> None:
         """Give a report its row and the row's outcome, and count it for the outage stop.
 
-        ``explained``: the row's reason says all there is, and a traceback would add nothing.
+        ``explained``: the row's reason says all there is, and a traceback would add nothing. ``earlier`` are the rows
+        of attempts that do not count.
         """
         if report.failed and not explained:
             # Locals that pytest is asked to show may hold anything.
@@ -89,7 +93,7 @@ class CellReporter:
         said = cell_directory(self.context.results, row.cell_id, row.attempt) / STDERR
         if row.outcome == "unusable" and said.exists():
             report.longrepr = f"{report.longrepr}\nwhat its sessions wrote to standard error: {shown_path(said)}"
-        setattr(report, ROW_ATTRIBUTE, row.to_json())
+        setattr(report, ROW_ATTRIBUTE, "\n".join(each.to_json() for each in (*earlier, row)))
         incident = INCIDENT if row.kind == INCIDENT else ""
         self.context.guard.note(row.outcome, f"{row.kind}: {row.reason}", incident)
 
@@ -139,6 +143,8 @@ class SweepReporter:
         return {plan.node_id(cell, root): cell for cell in plan.cells()}
 
     def _begin(self, selected: Sequence[Cell]) -> None:
+        if (missing := self.live.context.plan.unjudged(selected)) is not None:
+            pytest.exit(f"wfbench: {missing}", returncode=pytest.ExitCode.USAGE_ERROR)
         if selected and not self.live.begun:
             terminal: Any = self.config.pluginmanager.getplugin("terminalreporter")
             place = shown_path(self.live.context.results)
@@ -156,11 +162,12 @@ class SweepReporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write the row of a finished cell; it is on the disk when this returns."""
+        """Write the rows of a finished cell, one for each attempt; they are on the disk when this returns."""
         text = getattr(report, ROW_ATTRIBUTE, None)
         if text is not None:
             delattr(report, ROW_ATTRIBUTE)  # pytest keeps every report
-            self._write(Row.model_validate_json(text))
+            for line in text.split("\n"):
+                self._write(Row.model_validate_json(line))
         elif report.failed:
             self.other_failures = True
 

@@ -11,4 +11,5 @@ from pytest_wfbench.sweep.context import SweepContext
 SWEEP = pytest.StashKey[SweepContext]()
 CELL = pytest.StashKey[Cell]()
 ROW = pytest.StashKey[Row]()
+EARLIER = pytest.StashKey[list[Row]]()
 OPENING = pytest.StashKey[float]()

@@ -34,9 +34,11 @@ def cell_directory(results: Path, cell_id: str, attempt: int) -> Path:
     return results / CELLS / cell_id / str(attempt)
 
 
-def keep_artifacts(cell: Cell, sessions: Sequence[SessionEnd], change: Change | None, sweep: SweepContext) -> Artifacts:
-    """Write ``transcript.jsonl``, ``patch.diff`` and ``stderr.txt`` of a cell's one attempt."""
-    directory = cell_directory(sweep.results, cell.id, 1)
+def keep_artifacts(
+    cell: Cell, sessions: Sequence[SessionEnd], change: Change | None, sweep: SweepContext, attempt: int = 1
+) -> Artifacts:
+    """Write ``transcript.jsonl``, ``patch.diff`` and ``stderr.txt`` of one attempt of a cell."""
+    directory = cell_directory(sweep.results, cell.id, attempt)
     directory.mkdir(parents=True, exist_ok=True)
     transcript = "".join(f"{line}\n" for line in _transcript(sessions, sweep.redactor)).encode()
     write_atomic(directory / "transcript.jsonl", transcript)

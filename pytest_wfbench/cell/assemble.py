@@ -10,8 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from pytest_wfbench import __version__
+from pytest_wfbench.agents.events import clip
 from pytest_wfbench.agents.stream import UsageClaim
 from pytest_wfbench.cell.artifacts import Artifacts
+from pytest_wfbench.cell.question import Grade, judgement_of
 from pytest_wfbench.cell.sessions import Fault, SessionEnd, skill_fault
 from pytest_wfbench.cell.trouble import kind_of
 from pytest_wfbench.clock import now, stamp
@@ -28,6 +30,7 @@ from pytest_wfbench.workspace.overlay import Workspace
 
 REASON = 600
 NAME, NAMES = 80, 100
+ANSWER = 400_000
 CLAIM_BYTES = 64 << 10
 FOREIGN = 20_000
 
@@ -53,6 +56,8 @@ class CellRecord:
     artifacts: Artifacts | None
     trouble: tuple[Exception, ...] = ()
     cut: bool = False
+    grade: Grade | None = None
+    attempt: int = 1
 
 
 def build_row(record: CellRecord, sweep: SweepContext) -> Row:
@@ -64,12 +69,14 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
     usage = replace(usage, incomplete=usage.incomplete or record.cut)
     return Row(
         **identity(record.cell, sweep),
+        attempt=record.attempt,
         outcome=first.outcome if first else "pass",
         kind=first.kind if first else None,
         reason=_told("; ".join(fault.reason for fault in faults), REASON, sweep.redactor) if faults else None,
         resolved=not faults if first is None or first.outcome == "miss" else None,
         authored_tests_passed=record.verify.ok if record.verify else None,
         oracle_passed=record.oracle.passed if record.oracle else None,
+        **_graded(record, sweep),
         **_metered(record, usage, sweep.redactor),
         cost_usd=None if usage.incomplete else sweep.prices.cell_cost(events),
         price_table=sweep.prices.label,
@@ -102,6 +109,8 @@ def cell_faults(record: CellRecord) -> Iterator[Fault]:
     if record.oracle and not record.oracle.passed:
         kind = "oracle-timeout" if record.oracle.timed_out else "oracle-failed"
         yield Fault("miss", kind, record.oracle.reason or "the oracle failed")
+    if record.grade and record.grade.fault:
+        yield record.grade.fault
 
 
 def _verify_faults(verify: Finished) -> Iterator[Fault]:
@@ -137,6 +146,18 @@ def identity(cell: Cell, sweep: SweepContext) -> dict[str, Any]:
         "skills_expected": tuple(sweep.plan.skill_name(cell.arm, skill) for skill in skills),
         "plugin": plugin.binding if plugin else None,
     }
+
+
+def _graded(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
+    """Return what a question's row says of its answer: whole, unless it is longer than any answer is."""
+    if record.cell.task.kind != "question" or not record.sessions:
+        return {}
+    answer = sweep.redactor.text(record.sessions[-1].transcript.answer.encode("utf-8", "replace").decode())
+    judged = record.grade.judged if record.grade else None
+    judgement = judgement_of(judged, sweep.plan.judge, sweep.prices) if judged else None
+    if judgement and judgement.reason:
+        judgement = judgement.model_copy(update={"reason": _told(judgement.reason, REASON, sweep.redactor)})
+    return {"answer": clip(answer, ANSWER), "judge": judgement}
 
 
 def _metered(record: CellRecord, usage: CellUsage, redactor: Redactor) -> dict[str, Any]:
@@ -210,13 +231,15 @@ def _timings(record: CellRecord) -> Timings:
     queue = sum(end.usage.stood for end in record.sessions)
     verify = record.verify.seconds if record.verify else None
     oracle = record.oracle.seconds if record.oracle else None
-    overhead = record.seconds + record.opening - whole - (verify or 0.0) - (oracle or 0.0)
+    judge = record.grade.judged.seconds if record.grade and record.grade.judged else None
+    overhead = record.seconds + record.opening - whole - (verify or 0.0) - (oracle or 0.0) - (judge or 0.0)
     return Timings(
         queue=round(queue, 4),
         workspace=round(record.opening, 4),
         session=round(max(whole - queue, 0.0), 4),
         verify=_rounded(verify),
         oracle=_rounded(oracle),
+        judge=_rounded(judge),
         overhead=round(max(overhead, 0.0), 4),
     )
 
@@ -225,11 +248,12 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 4)
 
 
-def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str) -> Row:
+def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str, attempt: int = 1) -> Row:
     """Return the row of a cell that never came to its end: the harness's own fault, or a worker that died."""
     binding = sweep.binding(cell)
     return Row(
         **identity(cell, sweep),
+        attempt=attempt,
         outcome="unusable",
         kind=kind,
         reason=_told(reason, REASON, sweep.redactor),

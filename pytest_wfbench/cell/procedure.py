@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pytest_wfbench.cell.artifacts import Artifacts, keep_artifacts
 from pytest_wfbench.cell.assemble import CellRecord, build_row
 from pytest_wfbench.cell.changes import Unreadable, changes_of
+from pytest_wfbench.cell.question import Grade, Grader, asked_usage
 from pytest_wfbench.cell.sessions import Fault, SessionEnd, SessionRunner
 from pytest_wfbench.cell.trouble import attempt
 from pytest_wfbench.clock import now
@@ -15,6 +16,7 @@ from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.gateway.api import GatewayClient
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sandbox.spec import Command, Finished, Sandbox
+from pytest_wfbench.scoring.judge import Judge
 from pytest_wfbench.scoring.oracle import Oracle, OracleResult
 from pytest_wfbench.space import because, is_full, require_room
 from pytest_wfbench.sweep.context import BoundAgent, SweepContext, bounds_of
@@ -31,8 +33,10 @@ def run_cell(
     oracle: Oracle,
     sweep: SweepContext,
     opening: float = 0.0,
+    judge: Judge | None = None,
+    attempt_number: int = 1,
 ) -> Row:
-    """Run the arm's sessions, then ``verify``, then the oracle, and return the row.
+    """Run the arm's sessions, then ``verify``, then the oracle, and return the row; or have an answer graded.
 
     A session that is no evidence (unusable) is never verified or judged; a session that is a miss of its own is, since
     its numbers were paid for. Where nothing was changed there is nothing to verify. ``opening`` is what it took to open
@@ -42,7 +46,8 @@ def run_cell(
         one of ``TROUBLE``: before the first session had ended; later trouble is in the row, with what was paid for.
     """
     began, started_at = time.monotonic(), now()
-    course = Course(cell, workspace, sandbox, oracle, sweep)
+    grader = Grader(cell, workspace, sandbox, gateway, judge)
+    course = Course(cell, workspace, sandbox, oracle, sweep, grader, attempt_number)
     wishes = (sweep.plan.options.effort, sweep.plan.agent_options(cell.subject.agent))
     plugin = sweep.plan.plugin_of(cell.arm)
     runner = SessionRunner(cell, workspace, sandbox, gateway, agent, *wishes, plugin)
@@ -68,6 +73,8 @@ def run_cell(
         artifacts=course.artifacts,
         trouble=trouble,
         cut=course.cut,
+        grade=course.grade,
+        attempt=attempt_number,
     )
     return build_row(record, sweep)
 
@@ -81,16 +88,19 @@ class Course:
     sandbox: Sandbox
     oracle: Oracle
     sweep: SweepContext
+    grader: Grader
+    attempt: int = 1
     sessions: list[SessionEnd] = field(default_factory=list)
     cut: bool = True
     change: Change | None = None
     unreadable: str | None = None
     verify: Finished | None = None
     verdict: OracleResult | None = None
+    grade: Grade | None = None
     artifacts: Artifacts | None = None
 
     def run(self, runner: SessionRunner) -> None:
-        """Run sessions, verify and oracle. Raises any of ``TROUBLE``."""
+        """Run sessions, then what tells what they are worth. Raises any of ``TROUBLE``."""
         require_room(self.sweep.seat.scratch)
         for end in runner.run_all():
             self.sessions.append(end)
@@ -98,6 +108,17 @@ class Course:
                 self.sweep.guard.halt(end.usage.sweep_spent, "budget")
         self.cut = False
         require_room(self.sweep.seat.scratch)
+        {"question": self._grade}.get(self.cell.task.kind, self._prove)()
+
+    def _grade(self) -> None:
+        """Grade what was answered; what was changed is not looked at, and a session at fault is never judged."""
+        if not any(end.fault for end in self.sessions):
+            self.grade = self.grader.grade(self.sessions)
+            if spent := asked_usage(self.grade.judged).sweep_spent:
+                self.sweep.guard.halt(spent, "budget")
+
+    def _prove(self) -> None:
+        """Prove what was made: by verify and oracle, where anything was changed."""
         self.change, self.unreadable = look(self.workspace, self.sandbox, self.cell)
         if self.change and self.change.something and all(_is_judged(end.fault) for end in self.sessions):
             self.verify = run_verify(self.cell, self.workspace, self.sandbox)
@@ -106,7 +127,7 @@ class Course:
     def keep(self) -> None:
         """Write the artifacts of what there is. Raises OSError."""
         if self.sessions:
-            self.artifacts = keep_artifacts(self.cell, self.sessions, self.change, self.sweep)
+            self.artifacts = keep_artifacts(self.cell, self.sessions, self.change, self.sweep, self.attempt)
 
 
 def _is_judged(fault: Fault | None) -> bool:

@@ -24,7 +24,7 @@ SUFFIXES = (".yaml", ".yml")
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)\Z")
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-ProviderName = Literal["anthropic", "openai", "litellm", "openrouter", "ollama"]
+ProviderName = Literal["anthropic", "openai", "litellm", "openrouter", "ollama", "opencode-go"]
 # What these report: the others speak either format, as they are asked.
 OPENAI_ALONE = frozenset({"openai", "ollama"})
 Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal"]

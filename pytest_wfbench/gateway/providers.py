@@ -56,6 +56,7 @@ KNOWN: tuple[KnownProvider, ...] = (
     KnownProvider("litellm", EVERY, "LITELLM_PROXY_API_KEY", "LITELLM_PROXY_URL", None),
     KnownProvider("openrouter", EVERY, "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api"),
     KnownProvider("ollama", frozenset({CHAT}), None, "OLLAMA_HOST", "http://127.0.0.1:11434", 11434),
+    KnownProvider("opencode-go", frozenset({CHAT}), "OPENCODE_GO_API_KEY", "OPENCODE_GO_BASE_URL", None),
 )
 BY_NAME: Mapping[str, KnownProvider] = {provider.name: provider for provider in KNOWN}
 

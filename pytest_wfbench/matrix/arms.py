@@ -103,6 +103,7 @@ def _arm_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     ]
     yield from _skill_rules(raw, sessions)
     yield from _order_rules(sessions)
+    yield from _question_rules(raw, sessions)
     overlay, incumbent = raw.get("overlay") is True, raw.get("candidate_of")
     if overlay and incumbent is None:
         yield ("overlay",), "an arm with an overlay has no incumbent: name it with `candidate_of`"
@@ -120,6 +121,18 @@ def _skill_rules(raw: Mapping[str, Any], sessions: list[tuple[int, Any]]) -> Ite
         skill = session.get("skill")
         if isinstance(skill, str) and skill not in skills:
             yield ("sessions", index, "skill"), f"the skill {skill!r} is not among the arm's: add it to `skills`"
+
+
+def _question_rules(raw: Mapping[str, Any], sessions: list[tuple[int, Any]]) -> Iterator[tuple[Location, str]]:
+    """An answer is what one session says; files are no answer."""
+    kinds = raw.get("kinds")
+    if not isinstance(kinds, list | tuple) or "question" not in kinds:
+        return
+    if len(sessions) > 1:
+        yield ("sessions",), "an arm for questions has one session, which answers: leave out `question`, or the others"
+    for index, session in sessions:
+        if session.get("produces") is not None:
+            yield ("sessions", index, "produces"), "an arm for questions hands nothing over: leave out `produces`"
 
 
 def _order_rules(sessions: list[tuple[int, Any]]) -> Iterator[tuple[Location, str]]:

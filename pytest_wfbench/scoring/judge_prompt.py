@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import unicodedata
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-from pytest_wfbench.agents.events import clip
-from pytest_wfbench.agents.stream import ToolCall, ToolResult, Transcript
 
 PROMPT_VERSION = "1"
 ANSWER_CLIP = 60_000
-TOOLS, TOOL_NAME = 60, 80
 MARKER = re.compile(
     r"=\s*=\s*=.*w\W?f\W?b\W?e\W?n\W?c\W?h|w\W?f\W?b\W?e\W?n\W?c\W?h\W.{0,80}(?:begin|end)\b.*=\s*=", re.I
 )
@@ -72,7 +66,7 @@ def tell(case: Case, code: str | None = None) -> Told:
             text if len(case.steps) == 1 else f"({number}) {text}" for number, text in enumerate(case.steps, 1)
         ),
         "RUBRIC": case.rubric,
-        "ANSWER": clip(answer, ANSWER_CLIP),
+        "ANSWER": _clipped(answer),
         "TELEMETRY": case.telemetry,
     }
     user = "\n\n".join(_block(name, text, code) for name, text in blocks.items())
@@ -95,19 +89,9 @@ def disarmed(answer: str) -> tuple[str, int]:
     return "\n".join(kept), sum(forged)
 
 
-def telemetry_of(transcripts: Sequence[Transcript], measured: Mapping[str, int | None]) -> str:
-    """Return what was measured as JSON: tool calls by name, in order, and some numbers. No word of an argument."""
-    failed = {(n, e.id) for n, t in enumerate(transcripts) for e in t.events if isinstance(e, ToolResult) and e.error}
-    calls = [
-        {"tool": _name(event.name)} | ({"failed": True} if (number, event.id) in failed else {})
-        for number, transcript in enumerate(transcripts)
-        for event in transcript.events
-        if isinstance(event, ToolCall)
-    ]
-    left_out = max(len(calls) - TOOLS, 0)
-    told = {"tool_calls": calls[:TOOLS], "tool_calls_left_out": left_out, **measured}
-    return json.dumps(told, ensure_ascii=True)
-
-
-def _name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.:/-]+", "?", text)[:TOOL_NAME]
+def _clipped(answer: str) -> str:
+    """Return an answer that is not too long for a judge: its head, how much is missing, its tail."""
+    half = ANSWER_CLIP // 2
+    if len(answer) <= ANSWER_CLIP:
+        return answer
+    return f"{answer[:half]}\n[{len(answer) - 2 * half} characters left out by the harness]\n{answer[-half:]}"

@@ -19,7 +19,8 @@ FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 PLACEHOLDERS = frozenset(
     {
         "reason", "the reason", "your reason", "your reason here", "reason here", "string", "str", "text",
-        "none", "null", "na", "n a", "not applicable", "tbd", "todo", "placeholder", "explanation", "why", "empty", "unknown", "xxx",
+        "none", "null", "na", "n a", "not applicable", "tbd", "todo", "placeholder", "explanation", "why", "empty",
+        "unknown", "xxx",
         "one sentence", "lorem ipsum", "pass", "fail", "true", "false",
     }
 )  # fmt: skip

@@ -15,6 +15,7 @@ from pytest_wfbench.gateway.control import Books
 from pytest_wfbench.gateway.providers import providers_of
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.sweep.budgets import terms_of
+from pytest_wfbench.sweep.judge import judge_environment
 from pytest_wfbench.sweep.plan import Plan
 from pytest_wfbench.sweep.recording import record_directory
 
@@ -39,7 +40,8 @@ class SweepGateway:
             give_up: called, from another thread, with the reason why no further cell can have a model.
         """
         forwarded = [route.model for route in plan.routes if route.cassettes is None]
-        self._running = start_gateway(GatewayConfig(providers=tuple(providers_of(forwarded, os.environ))))
+        named = providers_of(forwarded, judge_environment(plan.options, os.environ))
+        self._running = start_gateway(GatewayConfig(providers=tuple(named)))
         self._routes, self._give_up = plan.routes, give_up
         self._record = record_directory(plan.options, plan.directory)
         self._terms = terms_of(plan.options, plan.directory)

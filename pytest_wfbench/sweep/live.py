@@ -103,7 +103,7 @@ class LiveSweep:
         self._open_results(self.context.results, sweep)
         self._keep_baseline(sweep)
         self._prove_machine(cells)
-        needed = any(self.context.plan.has_model(cell.subject) for cell in cells)
+        needed = any(self.context.plan.uses_gateway(cell) for cell in cells)
         if self._gateway and needed:
             self._prove_gateway(self._gateway)
             self._prove_models(self._gateway, cells)

@@ -29,6 +29,7 @@ from pytest_wfbench.matrix.arms import SKILL_ROOT, Arm
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.select import required_candidates
+from pytest_wfbench.scoring.judge_prompt import PROMPT_VERSION
 from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.sweep.plan import Plan, Skip
 
@@ -41,7 +42,7 @@ def describe_sweep(context: SweepContext, started: datetime, cells: Iterable[Cel
     return Sweep(
         sweep_id=context.seat.sweep_id,
         started_at=stamp(started),
-        options=Asked.model_validate(plan.options.to_json()),
+        options=Asked.model_validate(plan.options.to_json() | _judge(plan)),
         arms=tuple(dict.fromkeys(arm for arms in plan.arms.values() for arm in arms.chosen)),
         subjects=tuple(_subjects(plan)),
         tasks=tuple(_task(plan, loaded) for loaded in plan.tasks),
@@ -56,6 +57,11 @@ def describe_sweep(context: SweepContext, started: datetime, cells: Iterable[Cel
         planned=tuple(_planned(cell) for cell in selected if cell.id not in skipped),
         skipped=tuple(_skipped(cell, skipped[cell.id]) for cell in selected if cell.id in skipped),
     )
+
+
+def _judge(plan: Plan) -> dict[str, str]:
+    """Return who judges, also where nobody was named."""
+    return {"judge_model": plan.judge.typed} if plan.judge else {}
 
 
 def lock(plan: Plan) -> dict[str, str]:
@@ -75,6 +81,7 @@ def lock(plan: Plan) -> dict[str, str]:
         "cassettes": digest_value(dict(plan.cassette_digests)),
         "harness": __version__,
         "sandbox": plan.options.sandbox,
+        "judge": f"{plan.judge.typed}, {plan.judge.votes} votes, prompt {PROMPT_VERSION}" if plan.judge else "none",
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,6 +22,7 @@ from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sandbox.spec import SandboxName
+from pytest_wfbench.sweep.judge import JudgeRoute
 from pytest_wfbench.sweep.wishes import agent_options, undeniable
 from pytest_wfbench.workspace.external import ExternalPlugin
 from pytest_wfbench.workspace.overlay import SKILL_ROOTS
@@ -52,7 +53,7 @@ class Plan(BaseModel):
 
     ``directory`` is where pytest was started, ``templates`` the snapshot of each task by id, ``runtimes`` the
     agents found, ``cassettes`` the script directory of each replayed model, ``overlay`` the candidate's files,
-    ``plugin`` the external plugin of the arms that use one.
+    ``plugin`` the external plugin of the arms that use one, ``judge`` who judges answers, if anybody is named.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
@@ -67,6 +68,7 @@ class Plan(BaseModel):
     cassettes: dict[str, Path]
     overlay: tuple[Captured, ...]
     plugin: ExternalPlugin | None = None
+    judge: JudgeRoute | None = None
 
     def tasks_of(self, file: Path) -> Iterator[LoadedTask]:
         """Yield the tasks of one case file."""
@@ -179,6 +181,10 @@ class Plan(BaseModel):
             return Skip(
                 "unsupported", f"{cell.subject} reports no events, so {cell.arm.name} cannot be proven to use skills"
             )
+        if cell.task.kind == "question" and runtime and not runtime.reports_events:
+            return Skip("unsupported", f"{cell.subject} reports no events, so what it answers cannot be told")
+        if len(cell.task.steps) > 1 and not get_agent(cell.subject.agent).traits.converses:
+            return Skip("unsupported", f"{cell.subject} has no conversations, which the steps of {cell.task.id} need")
         if kept := undeniable(cell.subject.agent, cell.arm):
             return Skip("unsupported", f"{cell.subject} cannot go without {', '.join(kept)}, as {cell.arm.name} asks")
         if cell.mcp and runtime and not runtime.mcp:
@@ -195,13 +201,30 @@ class Plan(BaseModel):
 
     @cached_property
     def needs_gateway(self) -> bool:
-        """Whether any subject has a model."""
-        return any(self.has_model(subject) for subject in self.subjects)
+        """Whether any subject has a model, or answers are judged."""
+        return self.judge is not None or any(self.has_model(subject) for subject in self.subjects)
+
+    def unjudged(self, cells: Iterable[Cell]) -> str | None:
+        """Return what is to be said where cells are to be run whose answers nobody would judge, or none."""
+        lost = dict.fromkeys(cell.task.id for cell in cells if cell.task.rubric and self.skip(cell) is None)
+        if self.judge is not None or not lost:
+            return None
+        named = ", ".join(list(lost)[:5]) + (", …" if len(lost) > 5 else "")
+        return (
+            f"--wfbench-judge-model is missing, and the rubric of {named} needs a judge. "
+            "Name one, for example litellm/<model>, or select other tasks"
+        )
+
+    def uses_gateway(self, cell: Cell) -> bool:
+        """Whether a cell's agent has a model, or its answer is judged."""
+        return self.has_model(cell.subject) or (self.judge is not None and cell.task.rubric is not None)
 
     @property
     def routes(self) -> tuple[Route, ...]:
         """Where each subject's model goes."""
         models = dict.fromkeys(subject.model for subject in self.subjects if self.has_model(subject))
+        if self.judge is not None:
+            models[self.judge.model] = None
         return tuple(Route(model=model, cassettes=self.cassettes.get(model)) for model in models)
 
     @cached_property

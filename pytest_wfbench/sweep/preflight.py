@@ -16,6 +16,7 @@ from pytest_wfbench.gateway.api import Door, Event, GatewayRefused, Labels, Open
 from pytest_wfbench.gateway.client import Gateway
 from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.matrix.cells import Cell
+from pytest_wfbench.sweep.judge import judge_labels
 from pytest_wfbench.sweep.plan import Plan
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 
@@ -39,11 +40,15 @@ REQUESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Probe:
-    """A model, the wire format that it is to be asked in, and the subjects that need both."""
+    """A model, the wire format that it is to be asked in, and the subjects that need both.
+
+    ``labels`` are such as its cassettes expect, where it may be replayed.
+    """
 
     model: str
     wire: str
     subjects: tuple[str, ...]
+    labels: Labels | None = None
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,23 @@ class Sign:
 
 
 def probes(plan: Plan, cells: Iterable[Cell]) -> tuple[Probe, ...]:
-    """Return what the cells that are to be run need; models that are replayed need no proof."""
+    """Return what the cells that are to be run need, and the judge; subjects that are replayed need no proof."""
     needed: dict[tuple[str, str], dict[str, None]] = {}
+    judged: Cell | None = None
     for cell in cells:
+        if judged is None and cell.task.rubric and plan.skip(cell) is None:
+            judged = cell
         subject = cell.subject
         if plan.has_model(subject) and subject.model not in plan.cassettes and plan.skip(cell) is None:
             wire = get_agent(subject.agent).traits.wire
             needed.setdefault((subject.model, wire), {})[str(subject)] = None
-    return tuple(Probe(model, wire, tuple(subjects)) for (model, wire), subjects in needed.items())
+    subjects = [Probe(model, wire, tuple(subjects)) for (model, wire), subjects in needed.items()]
+    if plan.judge is None or judged is None:
+        return tuple(subjects)
+    return (
+        *subjects,
+        Probe(plan.judge.model, plan.judge.wire, (f"the judge {plan.judge.typed}",), judge_labels(judged)),
+    )
 
 
 def dead_models(gateway: Gateway, wanted: Sequence[Probe]) -> tuple[str, ...]:
@@ -87,7 +101,8 @@ def _prove(gateway: Gateway, probe: Probe) -> str | None:
 
 
 def _ask(gateway: Gateway, probe: Probe) -> Sign:
-    labels = Labels(task=SESSION, arm="none", session=SESSION, run=1, agent=probe.subjects[0].partition(":")[0])
+    own = Labels(task=SESSION, arm="none", session=SESSION, run=1, agent=probe.subjects[0].partition(":")[0])
+    labels = probe.labels or own
     try:
         door = gateway.open(OpenRequest(cell_id=SESSION, labels=labels, models=(probe.model,), seconds=SECONDS))
     except GatewayRefused as error:

@@ -33,10 +33,11 @@ from pytest_wfbench.sweep.budgets import terms_of, unpriced
 from pytest_wfbench.sweep.compared import comparison_problems
 from pytest_wfbench.sweep.dependencies import with_dependencies
 from pytest_wfbench.sweep.external import FoundPlugin, find_plugin, kept_plugin
+from pytest_wfbench.sweep.judge import read_judge
 from pytest_wfbench.sweep.places import exposed, unwritable
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories, sandbox_name
 from pytest_wfbench.sweep.recording import record_directory, record_problems
-from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered
+from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered, unjudgeable
 from pytest_wfbench.sweep.secrets import written_keys
 from pytest_wfbench.sweep.snapshot import MachineUnfit, snapshot
 from pytest_wfbench.sweep.subjects import find_runtimes, key_problems, moving_problems, read_subjects
@@ -100,8 +101,12 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     overlay = found.take(_overlay(options, directory))
     external = found.take(find_plugin(options, directory))
     arms = found.take(_arms(kinds, options, directory, overlay, external))
-    subjects = found.take(read_subjects(files, options))
+    subjects = found.take(read_subjects(files, options, directory))
     cassettes = found.take(find_cassettes(files, directory, subjects))
+    answered = [loaded for loaded in tasks if any(loaded.task.kind in arm.kinds for arm in arms[loaded.file].chosen)]
+    judge = found.take(read_judge(options, answered, directory, os.environ))
+    if judge and judge.cassettes:
+        cassettes[judge.model] = judge.cassettes
     runtimes = found.take(find_runtimes(subjects, directory, probe))
     apart = tuple(_apart(options, directory, subjects, [*cassettes.values(), *(entry.file for entry in arms.values())]))
     if options.sandbox == "bwrap":
@@ -142,8 +147,10 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         cassettes=cassettes,
         overlay=overlay,
         plugin=plugin,
+        judge=judge,
     )
     found.add(uncovered(scripts, plan.runnable()))
+    found.add(unjudgeable(scripts, judge.model if judge else "", plan.runnable()))
     found.add(unpriced(terms_of(options, directory), plan.runnable(), scripts))
     found.settle()
     return plan
@@ -272,7 +279,7 @@ def _unsupported(tasks: Sequence[LoadedTask], options: Options) -> Iterator[Prob
     """What reads well but would be passed over in silence is refused."""
     for loaded in tasks:
         task = loaded.task
-        if task.kind != "implementation":
+        if task.kind == "review":
             yield loaded.problem("kind", f"{task.kind} tasks cannot be run yet", "Leave the task out")
         if task.mcp and options.sandbox == "host":
             yield loaded.problem("mcp", "MCP servers run in a sandbox of their own: host has none", "Leave the key out")

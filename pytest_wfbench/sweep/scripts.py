@@ -13,25 +13,33 @@ from pytest_wfbench.matrix.problems import Problem
 from pytest_wfbench.matrix.subject import Subject
 
 CASSETTES = "cassettes"
+JUDGE = "judge"
 
 
 def find_cassettes(
     files: Sequence[Path], directory: Path, subjects: Sequence[Subject]
 ) -> tuple[dict[str, Path], list[Problem]]:
-    """Return the script directory of each replayed model: ``cassettes/<name>`` beside a case file, or a path."""
+    """Return the script directory of each replayed model."""
     found: dict[str, Path] = {}
     problems: list[Problem] = []
     for subject in subjects:
         if not subject.cassette or not get_agent(subject.agent).uses_model:
             continue
-        places = [file.parent / CASSETTES / subject.cassette for file in files] + [directory / subject.cassette]
-        place = next((path for path in places if path.is_dir()), None)
+        place = next((path for path in places_of(subject.cassette, files, directory) if path.is_dir()), None)
         if place is None:
             message = f"no cassette directory {CASSETTES}/{subject.cassette} beside the case files"
             problems.append(Problem(str(subject), 0, "", "", message, "Record one, or name another subject"))
         else:
             found[subject.model] = place
     return found, problems
+
+
+def places_of(name: str, files: Sequence[Path], directory: Path) -> Iterator[Path]:
+    """Yield where cassettes may lie: beside the case files or above them, or at a path from ``directory``."""
+    for file in files:
+        above = [path for path in file.parents if path.is_relative_to(directory)] or [file.parent]
+        yield from (path / CASSETTES / name for path in above)
+    yield directory / name
 
 
 def load_scripts(places: Mapping[str, Path]) -> tuple[dict[str, CassetteSet], list[Problem]]:
@@ -53,6 +61,14 @@ def uncovered(scripts: Mapping[str, CassetteSet], cells: Iterator[Cell]) -> Iter
         if cassettes is not None:
             for session in cell.arm.sessions:
                 yield from _unfit(cassettes, cell, session.name)
+
+
+def unjudgeable(scripts: Mapping[str, CassetteSet], judge: str, cells: Iterator[Cell]) -> Iterator[Problem]:
+    """Yield a problem for every cell with a rubric that no script of a replayed judge, or more than one, fits."""
+    cassettes = scripts.get(judge)
+    for cell in cells if cassettes is not None else ():
+        if cassettes is not None and cell.task.rubric:
+            yield from _unfit(cassettes, cell, JUDGE)
 
 
 def _unfit(cassettes: CassetteSet, cell: Cell, session: str) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from pytest_wfbench.matrix.load import LoadedTask
@@ -23,6 +24,10 @@ from pytest_wfbench.workspace.template import Template, TemplateUnproven, make_t
 PYTEST_CACHE = ".pytest_cache"
 _MAKE_ROOM = "Free some space in the cache directory, or name another in WFBENCH_CACHE_DIR"
 Key = tuple[Path, str | None, tuple[str, ...], tuple[Path, ...]]
+
+
+# A question without a repository has an empty workspace.
+NOTHING: Key = (Path("/nonexistent"), None, (), ())
 
 
 class MachineUnfit(Exception):
@@ -51,7 +56,7 @@ def snapshot(
     Raises:
         MachineUnfit: when the sandbox does not work on this machine.
     """
-    needing = [loaded for loaded in tasks if loaded.repository is not None]
+    needing = [loaded for loaded in tasks if loaded.repository is not None or loaded.task.kind == "question"]
     if not needing:
         return {}, []
     if not (held := uid_check(choose_identity())).ok and held.needed:
@@ -65,9 +70,9 @@ def snapshot(
     templates: dict[str, Template] = {}
     problems: list[Problem] = []
     for loaded in needing:
-        key = _key(loaded, (*apart, *(other.file for other in tasks)))
+        key = _key(loaded, (*apart, *(other.file for other in tasks))) if loaded.repository else NOTHING
         if key not in made:
-            made[key] = _make(key, sandbox)
+            made[key] = _make(key, sandbox) if loaded.repository else _make_empty(sandbox)
         template = made[key]
         if isinstance(template, Template):
             templates[loaded.task.id] = template
@@ -101,6 +106,11 @@ def _make(key: Key, sandbox: Sandbox) -> Template | _Fault:
     except ProgramFailed as error:
         require_machine(sandbox.name)
         return _Fault(f"its snapshot failed: {error}", "Run `wfbench doctor`")
+
+
+def _make_empty(sandbox: Sandbox) -> Template | _Fault:
+    with TemporaryDirectory(prefix="wfb-empty-") as directory:
+        return _make((Path(directory), None, (), ()), sandbox)
 
 
 def require_machine(name: SandboxName) -> None:

@@ -13,15 +13,17 @@ from pytest_wfbench.matrix.problems import Problem
 from pytest_wfbench.matrix.subject import BadSubject, Subject, moves, parse_subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sweep.plan import FileArms
-from pytest_wfbench.sweep.scripts import CASSETTES
+from pytest_wfbench.sweep.scripts import places_of
 
 DEFAULT_SUBJECT = "mini:replay/demo"
 
 
-def read_subjects(files: Sequence[Path], options: Options) -> tuple[tuple[Subject, ...], list[Problem]]:
+def read_subjects(
+    files: Sequence[Path], options: Options, directory: Path
+) -> tuple[tuple[Subject, ...], list[Problem]]:
     """Return the subjects asked for, or the demo's where its cassettes lie beside the cases."""
     given = options.subject
-    if not given and any((file.parent / CASSETTES / "demo").is_dir() for file in files):
+    if not given and any(path.is_dir() for path in list(places_of("demo", files, directory))[:-1]):
         given = (DEFAULT_SUBJECT,)
     if not given:
         remedy = "Name one, for example --wfbench-subject claude-code:anthropic/claude-sonnet-4-5"
