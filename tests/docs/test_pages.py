@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pytest_wfbench.evidence.row import MISS_KINDS, SKIPPED_KINDS, UNUSABLE_KINDS
 from pytest_wfbench.matrix.arms import Arm, SessionSpec
 from pytest_wfbench.matrix.load import FILE_KEYS
+from pytest_wfbench.matrix.load_arms import BUILT_IN, load_arms
 from pytest_wfbench.matrix.task import OracleSpec, Task
 from pytest_wfbench.options import SPECS
 from pytest_wfbench.promotion.rules import Decided
@@ -63,7 +64,7 @@ class TestTables:
     def test_arm_keys(self) -> None:
         """docs/arms.md has every key of an arm and of a session."""
         text = (DOCS / "arms.md").read_text()
-        tables = re.split(r"^A session:$", text, flags=re.M)
+        tables = [part.partition("\n\n")[0] for part in text.split("| key | default | meaning |\n")[1:]]
         shown = [set(re.findall(r"^\| `(\w+)` \|", part, flags=re.M)) for part in tables]
         assert shown == [keys_of(Arm, "name"), keys_of(SessionSpec)]
 
@@ -196,6 +197,19 @@ def test_workflow_is_yaml() -> None:
 
 def test_examples_of_arms_read() -> None:
     """The arms of docs/arms.md are valid."""
-    [text] = [block.text for block in blocks(DOCS / "arms.md") if block.kind == "yaml"]
-    for name, written in yaml.safe_load(text)["arms"].items():
-        assert Arm.model_validate({**written, "name": name}).name == name
+    examples = [block.text for block in blocks(DOCS / "arms.md") if block.kind == "yaml"]
+    assert examples
+    for text in examples:
+        for name, written in yaml.safe_load(text)["arms"].items():
+            assert Arm.model_validate({**written, "name": name}).name == name
+
+
+def test_built_in_arms() -> None:
+    """The table of built-in arms has all of them, once each, and says which run by default."""
+    rows = table(DOCS / "arms.md", "Arms")
+    told = {name.strip("`"): row[2] for row in rows for name in row[0].split(", ")}
+    arms = {arm.name: arm for arm in load_arms(BUILT_IN).arms}
+    assert sorted(told) == sorted(arms)
+    assert {name for name, note in told.items() if note.startswith("default")} == {
+        name for name, arm in arms.items() if arm.default
+    }

@@ -140,6 +140,14 @@ class TestOtherPages:
         [row] = rows(greet.directory)
         assert (row["outcome"], row["skills_used"]) == ("pass", ["work"])
 
+    def test_added_arm(self, greet: Shell) -> None:
+        """The arm that docs/arms.md adds hands its notes over, and solves the task of the README."""
+        for ran, _ in greet.play(marked(DOCS / "arms.md", "run", "arm")):
+            assert ran.status == 0, ran.output
+        [row] = rows(greet.directory)
+        assert (row["arm"], row["outcome"], row["oracle_passed"]) == ("noted", "pass", True), row["reason"]
+        assert row["churn"]["files"] == 1
+
     def test_added_agent(self, greet: Shell) -> None:
         """The agent that docs/agents.md adds from outside, in under 80 lines, solves the task of the README."""
         # What pip installs goes beside the case, not into the environment of these tests.
