@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,23 @@ WIRES = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages
 WORK = "echo done > a.txt"
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 BOOT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Shell:
+    """An agent's tool that takes a command, what it is told after the work, and what else the tool wants."""
+
+    agent: str
+    argument: str
+    then: tuple[str, ...] = ()
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+SHELLS = {
+    "bash": Shell("mini", "command", (SUBMIT,)),
+    "Bash": Shell("claude-code", "command", (), {"description": "Work"}),
+    "exec_command": Shell("codex", "cmd"),
+}
 MASTER, VIRTUAL = "sk-master-0123456789abcdef", "sk-virtual-0123456789abcdef"
 PROVIDER_KEY = "sk-scripted-0123456789abcdef"
 CONFIG = """\
@@ -75,12 +92,13 @@ class Billed:
 
 
 class Model(ThreadingHTTPServer):
-    """Speaks every format, and does the tiny task: one command, and the end."""
+    """Speaks every format, and does a task by one command, ``work``. ``name``: what it answers as, if not as asked."""
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, work: str, name: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.work, self.name = work, name
         self.ledger: list[Billed] = []
 
     @property
@@ -109,10 +127,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         wire = WIRES[self.path]
         shell = _shell(body)
-        who = "preflight" if PROMPT in json.dumps(body) else {"bash": "mini", "Bash": "claude-code"}.get(shell, "side")
+        who = "preflight" if PROMPT in json.dumps(body) else SHELLS[shell].agent if shell else "side"
         used = self.server.bill(who, wire, body, {name.lower(): value for name, value in self.headers.items()})
         form = FORMS[wire]
-        answer = _answer(body, wire, shell if who != "preflight" else "", used)
+        answer = _answer(self.server, body, wire, shell if who != "preflight" else "", used)
         asked = Asked(tuple(tool.get("function", tool) for tool in body.get("tools") or ()))
         if body.get("stream"):
             return self._send("text/event-stream", b"".join(form.stream(answer, asked)))
@@ -131,23 +149,24 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _shell(body: dict[str, Any]) -> str:
     names = [tool.get("function", tool).get("name", "") for tool in body.get("tools") or ()]
-    return next((name for name in names if name.lower() == "bash"), "")
+    return next((name for name in names if name in SHELLS), "")
 
 
-def _answer(body: dict[str, Any], wire: str, shell: str, used: Reported) -> Answer:
-    turn = read_conversation(wire, body).turns
-    commands = (WORK, SUBMIT) if shell == "bash" else (WORK,)
-    if not shell or turn >= len(commands):
-        return Answer(str(turn), "scripted-2026", 1, "It is done.", (), used, "end_turn")
-    given = {"command": commands[turn], **({"description": "Work"} if shell == "Bash" else {})}
+def _answer(model: Model, body: dict[str, Any], wire: str, shell: str, used: Reported) -> Answer:
+    turn, name = read_conversation(wire, body).turns, model.name or body["model"]
+    tool = SHELLS.get(shell)
+    commands = (model.work, *tool.then) if tool else ()
+    if tool is None or turn >= len(commands):
+        return Answer(str(turn), name, 1, "It is done.", (), used, "end_turn")
+    given = {tool.argument: commands[turn], **tool.more}
     call = ToolUse(tool_id(FORMS[wire].tool_prefix, turn, 0, "x"), shell, given)
-    return Answer(str(turn), "scripted-2026", 1, "Working.", (call,), used, "tool_use")
+    return Answer(str(turn), name, 1, "Working.", (call,), used, "tool_use")
 
 
 @contextmanager
-def scripted_model() -> Iterator[Model]:
+def scripted_model(work: str = WORK, name: str = "scripted-2026") -> Iterator[Model]:
     """Serve the model."""
-    with Model() as server:
+    with Model(work, name) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()

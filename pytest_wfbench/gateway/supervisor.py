@@ -30,6 +30,7 @@ REAP_SECONDS = 1.0
 CONTROL, SUCCESSOR = "control", "control.next"
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+LOOPBACK = "localhost,127.0.0.1,::1"
 
 
 class GatewayConfig(Message):
@@ -215,4 +216,8 @@ def _environment() -> dict[str, str]:
     """Return an environment without secrets: those travel by pipe."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     proxies = {name: value for name, value in os.environ.items() if name.lower() in PROXIES}
+    if proxies:
+        # A provider on this machine is not behind the way out.
+        direct = [os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOOPBACK]
+        proxies["no_proxy"] = ",".join(filter(None, direct))
     return {**kept, **proxies, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONSAFEPATH": "1"}

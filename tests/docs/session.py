@@ -13,7 +13,10 @@ from pathlib import Path
 from .markdown import Block
 
 TIMEOUT = 300
-LEFT_OUT = re.compile(r"(WFBENCH|PYTEST|CI$|GITHUB|GITLAB|ANTHROPIC|OPENAI|COLUMNS|NO_COLOR|FORCE_COLOR|PY_COLORS)")
+LEFT_OUT = re.compile(
+    r"(WFBENCH|PYTEST|CI$|GITHUB|GITLAB|ANTHROPIC|OPENAI|OPENROUTER|LITELLM_PROXY|OLLAMA"
+    r"|COLUMNS|NO_COLOR|FORCE_COLOR|PY_COLORS)"
+)
 
 # What differs from run to run, and what stands in its place.
 VOLATILE = (

@@ -97,7 +97,7 @@ class TestKeys:
     def test_blank(self, known: object) -> None:
         """A blank key is none; one with a line break in it is no key, and is not repeated."""
         variable, name = known.key_variable, known.name  # type: ignore[attr-defined]
-        url = {"LITELLM_PROXY_URL": ROOT}
+        url = {known.url_variable: ROOT}  # type: ignore[attr-defined]
         assert f"Set {variable}" in faults(f"{name}/x", **url, **{variable: " \n"})[0]
         (told,) = faults(f"{name}/x", **url, **{variable: f"{KEY}\r\nhost: evil"})
         assert (variable in told, KEY in told) == (True, False)

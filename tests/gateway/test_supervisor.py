@@ -16,7 +16,7 @@ import pytest
 
 from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused, Labels, OpenRequest, Route
 from pytest_wfbench.gateway.client import Gateway, GatewayAddress
-from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
+from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, _environment, start_gateway
 
 CONTROLLER = """
 import json, sys
@@ -158,3 +158,17 @@ class TestImports:
         )
         shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert shown.stdout.strip() == "[]"
+
+
+class TestWaysOut:
+    def test_this_machine_is_not_behind_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where a proxy leads out, a provider on this machine is reached without it, and what was set stays."""
+        for name in ("NO_PROXY", "no_proxy", "http_proxy", "HTTPS_PROXY", "https_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HTTP_PROXY", "http://proxy.example")
+        assert _environment()["no_proxy"] == "localhost,127.0.0.1,::1"
+        monkeypatch.setenv("NO_PROXY", "corp.example")
+        assert _environment()["no_proxy"] == "corp.example,localhost,127.0.0.1,::1"
+        monkeypatch.delenv("HTTP_PROXY")
+        monkeypatch.delenv("NO_PROXY")
+        assert "no_proxy" not in _environment()
