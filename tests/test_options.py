@@ -62,6 +62,9 @@ class TestValues:
             ("promotion_metric", "money", "--wfbench-promotion-metric: 'money' is not one of cost_usd, output_tokens, "
                                           "duration_s, num_turns"),
             ("promotion_min_runs", "0", "--wfbench-promotion-min-runs: must be greater than 0"),
+            ("promotion_min_f1_gain", "0", "--wfbench-promotion-min-f1-gain: must be greater than 0"),
+            ("promotion_confidence", "0", "--wfbench-promotion-confidence: must be between 0 and 1, for example 0.95"),
+            ("promotion_confidence", "1", "--wfbench-promotion-confidence: must be between 0 and 1, for example 0.95"),
             ("promotion_min_improvement", "0", "--wfbench-promotion-min-improvement: must be greater than 0"),
             ("promotion_max_task_regression", "0.0", "--wfbench-promotion-max-task-regression: must be greater than 0"),
             ("sandbox", "docker", "--wfbench-sandbox: 'docker' is not one of bwrap, host"),
