@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_wfbench.report.savings import Savings
 from pytest_wfbench.report.summary import Failure, Report
+from pytest_wfbench.report.versus import comparison, is_worse, tokens_alike
 from pytest_wfbench.statistics.aggregate import Summary
 
 MEDIANS = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "wall", "turns", "churn", "tools")
@@ -33,6 +34,7 @@ def as_plain(report: Report) -> dict[str, Any]:
         "subjects": list(report.subjects),
         "models": list(report.models),
         "judges": list(report.judges),
+        "baseline": _baseline(report),
         "spent": asdict(report.spent),
         "tasks": [_summary(summary) for summary in report.summaries],
         "savings": [_savings(entry) for entry in report.savings],
@@ -40,6 +42,19 @@ def as_plain(report: Report) -> dict[str, Any]:
         "failures": [_failure(entry) for entry in report.failures],
         "skipped": [asdict(entry) for entry in report.skipped],
         "health": list(report.health),
+    }
+
+
+def _baseline(report: Report) -> dict[str, Any] | None:
+    if report.baseline is None:
+        return None
+    compare = comparison(report)
+    pairs = [(summary, compare(summary)) for summary in report.summaries]
+    return {
+        **report.baseline.model_dump(mode="json", exclude={"entries", "schema_version"}),
+        "tokens_percent": tokens_alike(report, compare),
+        "shared": sum(reference is not None for _, reference in pairs),
+        "worse": [summary.key._asdict() for summary, reference in pairs if is_worse(summary, reference)],
     }
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from pytest_wfbench.report.savings import Savings
 from pytest_wfbench.report.summary import Decided, Report, Spent
-from pytest_wfbench.report.words import count, dollars, plural, seconds
+from pytest_wfbench.report.versus import comparison, is_worse, tokens_alike
+from pytest_wfbench.report.words import count, dollars, plural, seconds, signed
 
 GATE_WORDS = {
     "promote": "is promoted",
@@ -20,6 +21,7 @@ def sentences(report: Report) -> tuple[str, ...]:
     return (
         _cells(report),
         _spending(report.spent),
+        *_with_baseline(report),
         *_comparisons(report.savings),
         *map(decision_sentence, report.decisions),
     )
@@ -60,6 +62,22 @@ def _comparisons(savings: Sequence[Savings]) -> Iterator[str]:
             f" and {_costs(entry.percents['cost_usd'])} {entry.against}"
             f" (median over {plural(entry.tasks, 'task')})."
         )
+
+
+def _with_baseline(report: Report) -> Iterator[str]:
+    baseline = report.baseline
+    if baseline is None:
+        return
+    compare = comparison(report)
+    shared = [summary for summary in report.summaries if compare(summary)]
+    worse = [f"{s.key.unit} under {s.key.arm}" for s in shared if is_worse(s, compare(s))]
+    tokens = tokens_alike(report, compare)
+    change = "" if tokens is None else f", tokens {signed(tokens)}"
+    told = f"It is compared with {baseline.kind} {baseline.name} (sweep {baseline.sweep_id})"
+    yield f"{told}, which has {len(shared)} of its {plural(len(report.summaries), 'row')}{change}."
+    if worse:
+        more = f" and {len(worse) - 5} more" if len(worse) > 5 else ""
+        yield f"Worse than there: {', '.join(worse[:5])}{more}."
 
 
 def _costs(percent: float | None) -> str:

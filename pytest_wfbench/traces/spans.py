@@ -16,6 +16,7 @@ from typing import Literal
 
 from pytest_wfbench.digests import trace_id
 from pytest_wfbench.evidence.event import Event
+from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import read_rows, read_sweep
@@ -72,20 +73,25 @@ def cell_traces(directory: Path) -> Iterator[CellTrace]:
     for run in rows.runs:
         cell = run.row.cell_id
         steps = read_steps(directory, cell, run.row.attempt)
-        yield CellTrace(cell, tuple(_spans(sweep.sweep_id, run.attempts, events[cell], steps)))
+        yield CellTrace(cell, tuple(_spans(sweep, run.attempts, events[cell], steps)))
 
 
-def _spans(sweep_id: str, attempts: Sequence[Row], events: Sequence[Event], steps: Sequence[Step]) -> Iterator[Span]:
-    row, trace = attempts[-1], trace_id(sweep_id, attempts[-1].cell_id)
+def _spans(sweep: Sweep, attempts: Sequence[Row], events: Sequence[Event], steps: Sequence[Step]) -> Iterator[Span]:
+    row, trace = attempts[-1], trace_id(sweep.sweep_id, attempts[-1].cell_id)
     timed = [(event, *_times(event)) for event in events]
     end = max(_nanoseconds(row.recorded_at), 0, *(ended for _, _, ended in timed))
     known = filter(None, (_nanoseconds(attempts[0].started_at), *(begun for _, begun, _ in timed)))
     start = min(known, default=end)
     end = max(start, end)
-    root = _root(trace, row, start, end, sweep_id)
+    root = _root(trace, row, start, end, sweep.sweep_id)
     yield root
-    names = dict.fromkeys([*(step.session for step in steps), *(event.session for event in events)])
-    for name in names:
+    arm = sweep.arm(row.arm)
+    # An agent without model and events has nothing but the word of the arm that it ran.
+    ran = arm.sessions if arm and row.outcome in ("pass", "miss") else ()
+    names = dict.fromkeys(
+        [*(session.name for session in ran), *(step.session for step in steps), *(event.session for event in events)]
+    )
+    for name in dict.fromkeys(told):
         calls = sorted((entry for entry in timed if entry[0].session == name), key=lambda entry: entry[1:])
         inside = [step for step in steps if step.session == name]
         yield from _session(root, row, name, calls, inside)

@@ -182,7 +182,7 @@ class TestSpans:
                 demo.row("c", started_at=at(30), recorded_at=at(10))]  # fmt: skip
         demo.write(tmp_path, rows, demo.sweep(rows))
         sent(tmp_path, receiver)
-        assert [s.start_time_unix_nano <= s.end_time_unix_nano for s in receiver.spans] == [True] * 3
+        assert [s.start_time_unix_nano <= s.end_time_unix_nano for s in receiver.spans] == [True] * 6
 
 
 class TestSending:
