@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pytest_wfbench.gateway.roads import LONGEST, REPEATS, SHORTEST, Patience, Roads, pause_of
 from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.usage.cell import cell_usage
+from tests.suite import until
 
 from .conftest import Session
 from .strict import OTHER, STRICT
@@ -57,7 +58,7 @@ class TestRoad:
         )
         with ThreadPoolExecutor(3) as pool:
             first = pool.submit(told.chat)
-            time.sleep(0.7)
+            until(lambda: _times(strict) > (before[STRICT].times if STRICT in before else 0), 20, "the road is closed")
             began = time.monotonic()
             waiting = pool.submit(same.chat)
             assert other.chat()[0] == 200
@@ -98,6 +99,10 @@ class TestRoad:
             assert time.monotonic() - began < 1.5
             assert asked.result(5)[0] == 403
         assert (used.standing, len(used.events), used.open_calls) == (True, 1, 0)
+
+
+def _times(gateway: RunningGateway) -> int:
+    return sum(pause.times for pause in gateway.account().traffic.pauses if pause.model == STRICT)
 
 
 class TestWord:
