@@ -88,9 +88,7 @@ def _spans(sweep: Sweep, attempts: Sequence[Row], events: Sequence[Event], steps
     arm = sweep.arm(row.arm)
     # An agent without model and events has nothing but the word of the arm that it ran.
     ran = arm.sessions if arm and row.outcome in ("pass", "miss") else ()
-    names = dict.fromkeys(
-        [*(session.name for session in ran), *(step.session for step in steps), *(event.session for event in events)]
-    )
+    told = [*(session.name for session in ran), *(step.session for step in steps), *(e.session for e in events)]
     for name in dict.fromkeys(told):
         calls = sorted((entry for entry in timed if entry[0].session == name), key=lambda entry: entry[1:])
         inside = [step for step in steps if step.session == name]
