@@ -61,9 +61,10 @@ class Ledger:
         most, used = self.terms.cell_max_cost, self.cells.get(cell_id, 0.0)
         if most is not None and session not in SIDE_SESSIONS and used >= most - TOLERANCE:
             own = used - self.broken_off.get(cell_id, 0.0) >= most - TOLERANCE
-            return Spent("cell" if own else "provider", f"the cell's budget of ${most:g} is spent (--wfbench-cell-max-cost)")
-        told = self.sweep_spent()
-        return Spent("sweep", told) if told else None
+            told = f"the cell's budget of ${most:g} is spent (--wfbench-cell-max-cost)"
+            return Spent("cell" if own else "provider", told)
+        whole = self.sweep_spent()
+        return Spent("sweep", whole) if whole else None
 
     def sweep_spent(self) -> str | None:
         """Say that the sweep's budget is spent, or none while it is not."""

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.files import user_path
-from pytest_wfbench.gateway.api import Terms
+from pytest_wfbench.gateway.api import Labels, Terms
 from pytest_wfbench.gateway.cassette import CassetteError, CassetteSet
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import Problem
+from pytest_wfbench.matrix.subject import REPLAY
 from pytest_wfbench.options import Options
-from pytest_wfbench.sweep.scripts import labels_of
+from pytest_wfbench.sweep.scripts import JUDGE, labels_of
 from pytest_wfbench.usage.charge import Answering, is_priced
 from pytest_wfbench.usage.prices import BadPrices, PriceTable
 
@@ -30,8 +31,10 @@ def terms_of(options: Options, directory: Path) -> Terms:
     )
 
 
-def unpriced(terms: Terms, cells: Iterable[Cell], scripts: Mapping[str, CassetteSet]) -> Iterator[Problem]:
-    """Yield a problem for each model that a budget is to hold for, and that has no price to hold it by."""
+def unpriced(
+    terms: Terms, cells: Iterable[Cell], scripts: Mapping[str, CassetteSet], judge: str | None = None
+) -> Iterator[Problem]:
+    """Yield a problem for each model that a budget is to hold for, the ``judge`` too, and that has no price."""
     if not terms.has_budget:
         return
     try:
@@ -41,21 +44,27 @@ def unpriced(terms: Terms, cells: Iterable[Cell], scripts: Mapping[str, Cassette
     told: dict[tuple[str, Answering], None] = {}
     for cell in cells:
         if get_agent(cell.subject.agent).uses_model:
-            told.update({(str(cell.subject), who): None for who in _answering(cell, scripts)})
+            sessions = [session.name for session in cell.arm.sessions]
+            found = _answering(cell.subject.model, [labels_of(cell, name) for name in sessions], scripts)
+            told.update({(str(cell.subject), who): None for who in found})
+        if judge and cell.task.rubric is not None and terms.max_cost is not None:
+            told.update({(judge, who): None for who in _answering(judge, [labels_of(cell, JUDGE)], scripts)})
     for subject, who in told:
         if not is_priced(prices, who):
             message = f"no budget can be kept: {who.provider}/{who.model} has no price in {prices.name}'s table"
             yield Problem(subject, 0, "", "", message, f"Name a table that has it in {PRICES}, or leave the budget out")
 
 
-def _answering(cell: Cell, scripts: Mapping[str, CassetteSet]) -> Iterator[Answering]:
-    """Yield who answers a cell: the subject's model, or those that its scripts play."""
-    played = scripts.get(cell.subject.model)
-    if played is None and cell.subject.cassette is None:
-        provider, _, name = cell.subject.model.partition("/")
-        yield Answering(provider, name)
-    for session in cell.arm.sessions if played else ():
-        with suppress(CassetteError):  # Said elsewhere.
-            script = played.find(labels_of(cell, session.name)) if played else None
-            if script:
-                yield Answering(script.cassette.provider, script.cassette.model)
+def _answering(model: str, sessions: Iterable[Labels], scripts: Mapping[str, CassetteSet]) -> Iterator[Answering]:
+    """Yield who answers some sessions: the model that is asked for, or those that its scripts play."""
+    played = scripts.get(model)
+    if played is None:
+        provider, _, name = model.partition("/")
+        if f"{provider}/" != REPLAY:  # What is wrong with cassettes that are not there is said elsewhere.
+            yield Answering(provider, name)
+        return
+    for labels in sessions:
+        with suppress(CassetteError):  # Likewise.
+            cassette = played.find(labels).cassette
+            yield Answering(cassette.provider, cassette.model)
+            yield from (Answering(cassette.provider, turn.model) for turn in cassette.turns if turn.model)

@@ -151,7 +151,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     )
     found.add(uncovered(scripts, plan.runnable()))
     found.add(unjudgeable(scripts, judge.model if judge else "", plan.runnable()))
-    found.add(unpriced(terms_of(options, directory), plan.runnable(), scripts))
+    found.add(unpriced(terms_of(options, directory), plan.runnable(), scripts, judge.model if judge else None))
     found.settle()
     return plan
 
