@@ -325,7 +325,8 @@ class TestText:
         assert script.cassette.turns == (turn,)
 
     @pytest.mark.parametrize(
-        "text", ["yes", "010", "1:30", "~", "", " x ", "- a", "<<", "a: b", "\t", "\x85\ufeff\u2028", "# c\n\n b\n"]
+        "text",
+        ["yes", "1.0e5", "010", "1:30", "~", "", " x ", "- a", "<<", "a: b", "\t", "\x85\ufeff\u2028", "# c\n\n b\n"],
     )
     def test_odd_text(self, tmp_path: Path, text: str) -> None:
         """Text that YAML would take for something else stays text, as a key too."""
