@@ -8,6 +8,7 @@ from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.row import Row, Usage
 from pytest_wfbench.evidence.store import Rows
 from pytest_wfbench.matrix.subject import REPLAY
+from pytest_wfbench.report.judging import doubts, votes
 from pytest_wfbench.report.words import dollars, plural, seconds
 
 UNSANDBOXED = "There was no sandbox: agents could see and change the host. These rows are not promotable."
@@ -107,12 +108,14 @@ CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (
     _whole,
     _sandboxed,
     _tested,
+    doubts,
     _scripted,
     _metered,
     _budgeted,
     _waited,
     _uniform,
     _spared,
+    votes,
 )
 
 
