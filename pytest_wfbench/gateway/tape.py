@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ Place = tuple[str | None, int]
 SILENCE = Turn(
     error=Failure(status=400, type="not_recorded", message="nothing was asked in this session when it was recorded")
 )
-OLDER = ".before"
+OLDER = ".attempt-"
 
 
 class _Dumper(yaml.SafeDumper):
@@ -81,9 +82,10 @@ class Tape:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> None:
-        """Write the cassette of a session that asks for nothing; one of an earlier attempt is put aside."""
+        """Write the cassette of a session that asks for nothing; those of earlier attempts are put aside."""
         if self.path.exists():
-            self.path.replace(self.path.with_name(self.path.name + OLDER))
+            names = (self.path.with_name(f"{self.path.name}{OLDER}{number}") for number in count(1))
+            self.path.replace(next(name for name in names if not name.exists()))
         write_atomic(self.path, self._head() + to_yaml([_plain_turn(SILENCE, None, self.redact)]))
 
     def side(self, opening: str) -> str | None:

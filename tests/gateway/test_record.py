@@ -189,14 +189,16 @@ class TestTurns:
         """A session that asks for nothing has a cassette from the start, which says so."""
         assert studio().cassette().turns == (SILENCE,)
 
-    def test_an_earlier_attempt_is_kept(self, studio: Open) -> None:
+    def test_earlier_attempts_are_kept(self, studio: Open) -> None:
         """A session that is opened again begins anew; what was recorded of it before is put aside, not lost."""
-        made = studio()
-        made.play(Provider([Act(OK)]), history(CHAT, 0))
-        before = made.path.read_text()
-        studio()
-        assert made.cassette().turns == (SILENCE,)
-        assert made.path.with_name(made.path.name + ".before").read_text() == before
+        texts = []
+        for _ in range(3):
+            made = studio()
+            made.play(Provider([Act(Turn(text=f"attempt {len(texts)}", usage=USAGE))]), history(CHAT, 0))
+            texts.append(made.path.read_text())
+        aside = [made.path.with_name(f"{made.path.name}.attempt-{number}").read_text() for number in (1, 2)]
+        assert [*aside, made.path.read_text()] == texts
+        assert made.cassette().turns[0].text == "attempt 2"
 
     def test_sides(self, studio: Open) -> None:
         """Subagents of one name have turns of their own each, by their prompts; a replay tells them apart too."""
