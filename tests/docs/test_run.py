@@ -100,8 +100,6 @@ class TestReadme:
         [
             ("kind: review", "review tasks cannot be run yet"),
             ("kind: question", "question tasks cannot be run yet"),
-            ("kind: implementation\n    mcp: {a: {command: [b]}}", "MCP servers cannot be started yet"),
-            ("kind: implementation\n    dependencies: [{source: a, target: /b}]", "cannot be mounted yet"),
         ],
     )
     def test_not_there_yet(self, greet: Shell, marks: str, words: str) -> None:
