@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_wfbench.digests import digest_value
+from pytest_wfbench.workspace.personal import personal_part
 
 LARGEST = 16 << 30
 MOST = 500_000
@@ -28,6 +29,8 @@ def directory_digest(root: Path) -> str:
     """
     if root.is_symlink() or not root.is_dir():
         raise UnfitDirectory(f"{root} is no directory: name one that is there, and no link")
+    if (personal := personal_part(root)) is not None:
+        raise UnfitDirectory(f"{root}: no agent is shown {personal}")
     listing: list[list[str]] = []
     left = LARGEST
     try:

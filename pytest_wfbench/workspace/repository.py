@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_wfbench.workspace.git import GitFailed, run_git
+from pytest_wfbench.workspace.personal import personal_part
 
 _BUNDLE = re.compile(rb"# v[23] git bundle\n")
 
@@ -57,6 +58,8 @@ def resolve(path: Path, ref: str | None, excluded: tuple[Path, ...] = ()) -> Sou
     """
     if not path.exists():
         raise RepositoryProblem(f"{path}: no such repository: correct `repo`, which is relative to its case file")
+    if (personal := personal_part(path)) is not None:
+        raise RepositoryProblem(f"{path}: no agent is shown {personal}: name a directory without it")
     if path.is_file():
         return _bundle(path, ref)
     git_dir = git_directory(path)
