@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator
@@ -22,13 +23,32 @@ def scratch_directory(identity: Identity) -> Iterator[Path]:
     """Give a private directory of the sandbox's identity; what killed sweeps left behind is removed first."""
     parent = private_directory(cache_directory(identity), CELLS, identity)
     for stale in parent.iterdir():
-        if not _owner_lives(stale.name):
+        if not _owner_lives(stale.name) and _is_free(stale):
             remove_tree(stale)
     path = private_directory(parent, f"{_owner()}-{secrets.token_hex(4)}", identity)
+    held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        fcntl.flock(held, fcntl.LOCK_EX)
         yield path
     finally:
+        os.close(held)
         remove_tree(path)
+
+
+def _is_free(directory: Path) -> bool:
+    """Whether nobody holds it: a container that shares the cache sees none of the processes of another."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def _owner() -> str:

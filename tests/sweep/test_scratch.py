@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_wfbench.sandbox.identity import choose_identity
+from pytest_wfbench.sweep import scratch
 from pytest_wfbench.sweep.scratch import scratch_directory
 
 HOLD = """\
@@ -54,6 +55,17 @@ class TestScratch:
             assert living.exists()
         holders[1].communicate("")
         assert not living.exists()
+
+    def test_of_owners_that_cannot_be_seen(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A sweep in another container that shares the cache keeps its directory, though its process is nowhere."""
+        argv = [sys.executable, "-c", HOLD]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+            assert holder.stdout
+            living = Path(holder.stdout.readline().strip())
+            monkeypatch.setattr(scratch, "_started", lambda pid: "1" if pid == os.getpid() else None)
+            with scratch_directory(choose_identity()):
+                assert living.exists()
+            holder.communicate("")
 
     def test_a_later_process_with_the_same_id(self, tmp_path: Path) -> None:
         """A process id that was given again is another owner; what has no owner's name is left alone."""
