@@ -49,8 +49,15 @@ def read_judge(
 ) -> tuple[JudgeRoute | None, list[Problem]]:
     """Return the judge of tasks with a rubric, none where nobody is named or needed, and what is wrong with it."""
     files = list(dict.fromkeys(loaded.file for loaded in tasks if loaded.task.rubric))
+    return route_of(options, files, directory, environment) if files else (None, [])
+
+
+def route_of(
+    options: Options, files: Sequence[Path], directory: Path, environment: Mapping[str, str]
+) -> tuple[JudgeRoute | None, list[Problem]]:
+    """Return the way to a judge of what stands in some files, none where nobody is named."""
     typed = options.judge_model or (DEFAULT if _cassettes(DEFAULT, files, directory) else None)
-    if not files or typed is None:
+    if typed is None:
         return None, []
     if not NAME.match(typed) or typed.endswith("/"):
         remedy = "Write litellm/…, codex/…, a bare name, any LiteLLM id, or replay/<cassette>"
