@@ -9,10 +9,13 @@ from typing import Literal
 from pytest_wfbench.evidence.event import Event
 from pytest_wfbench.evidence.row import Usage
 from pytest_wfbench.usage.normalise import normalise
+from pytest_wfbench.wires import CHAT, RESPONSES
 
 SIDE_SESSIONS = frozenset({"judge", "preflight"})
-# A part of the output that some formats never report: null is no gap in what is billed.
-INFORMATIVE = frozenset({"reasoning_output"})
+# What must be known of a request for nothing billed to be missing. Where OpenAI's formats say nothing of written cache,
+# none is billed, and what is ordinary is not told apart from it.
+BILLED = ("ordinary_input", "cache_read_input", "cache_write_input", "total_input", "output")
+BILLED_BY_WIRE = dict.fromkeys((CHAT, RESPONSES), ("total_input", "cache_read_input", "output"))
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ def sum_usage(parts: Sequence[Usage]) -> Usage:
     return Usage(**{name: _sum(getattr(part, name) for part in parts) for name in Usage.model_fields})
 
 
+def _lacks(request: Event, part: Usage) -> bool:
+    return any(getattr(part, name) is None for name in BILLED_BY_WIRE.get(request.wire, BILLED))
+
+
 def _share(requests: Sequence[Event], parts: Sequence[Usage]) -> float | None:
     tokens = [_sum((part.total_input, part.output)) for part in parts]
     whole = _sum(tokens)
@@ -79,7 +86,7 @@ def cell_usage(events: Iterable[Event], open_calls: int = 0) -> CellUsage:
     requests = [event for event in events if event.kind == "generate"]
     parts = [request_usage(request) for request in requests]
     usage = sum_usage(parts)
-    gaps = any(value is None for name, value in usage if name not in INFORMATIVE)
+    gaps = any(_lacks(request, part) for request, part in zip(requests, parts, strict=True))
     sources = {request.usage_source for request in requests}
     return CellUsage(
         usage=usage,

@@ -62,6 +62,16 @@ class TestSum:
         total = cell_usage([event()])
         assert (total.usage.reasoning_output, total.incomplete) == (None, False)
 
+    @pytest.mark.parametrize(
+        ("details", "incomplete"),
+        [({"cached_tokens": 3}, False), ({"cached_tokens": 3, "cache_write_tokens": 2}, False), ({}, True)],
+    )
+    def test_an_absent_write_is_not_billed(self, event: MakeEvent, details: dict[str, int], incomplete: bool) -> None:
+        """OpenAI's formats need not speak of written cache; cached input is needed, for it has a price of its own."""
+        native = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": details}
+        total = cell_usage([event(wire="openai-chat", native_usage=native)])
+        assert (total.usage.total_input, total.incomplete) == (9, incomplete)
+
     def test_counts_stand_outside(self, event: MakeEvent) -> None:
         """Token counts are neither requests nor turns nor tokens."""
         total = cell_usage([event(kind="count", native_usage=None)])
