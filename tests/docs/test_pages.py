@@ -184,17 +184,6 @@ def test_every_page_is_linked() -> None:
     assert {ROOT / link for link in links(ROOT / "README.md") if link.startswith("docs/")} == set(DOCS.glob("*.md"))
 
 
-def test_workflow_is_yaml() -> None:
-    """The workflow of docs/ci.md reads, and its commands name a case file, arms and tasks that exist."""
-    [text] = [block.text for block in blocks(DOCS / "ci.md") if block.kind == "yaml"]
-    job = yaml.safe_load(text)["jobs"]["sweep"]
-    tasks = {task["id"] for task in yaml.safe_load((ROOT / "cases/ledger.cases.yaml").read_text())["tasks"]}
-    arms = yaml.safe_load((ROOT / "cases/arms.yaml").read_text())["arms"]
-    assert set(job["strategy"]["matrix"]["task"]) <= tasks
-    [asked] = re.findall(r"--wfbench-arms=([\w,]+)", text)
-    assert set(asked.split(",")) <= set(arms)
-
-
 def test_examples_of_arms_read() -> None:
     """The arms of docs/arms.md are valid."""
     examples = [block.text for block in blocks(DOCS / "arms.md") if block.kind == "yaml"]

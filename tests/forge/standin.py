@@ -122,3 +122,14 @@ def serving(state: StandIn) -> Iterator[StandIn]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def main() -> None:
+    """Serve until ended, and print the address."""
+    with serving(StandIn()) as state:
+        print(state.root, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
