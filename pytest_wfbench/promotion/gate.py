@@ -12,6 +12,7 @@ from pytest_wfbench.matrix.task import TaskKind
 from pytest_wfbench.promotion.model import ArmPolicy, Decision, Promotion, SideNumbers, TaskNumbers
 from pytest_wfbench.promotion.policies import POLICIES
 from pytest_wfbench.promotion.rules import Comparison, Decided, Policy, Ruling, policy_options
+from pytest_wfbench.promotion.uncertainty import uncertainty_of
 from pytest_wfbench.statistics.aggregate import Measure
 from pytest_wfbench.statistics.paired import Pair, Side, pair_up
 
@@ -21,12 +22,15 @@ WORST_FIRST: tuple[Decided, ...] = ("insufficient_evidence", "keep_incumbent", "
 Unit = tuple[str, int]
 
 
-def decide(rows: Rows, sweep: Sweep) -> Promotion:
-    """Return the decisions of a results directory, one per candidate arm, subject and kind of task."""
+def decide(rows: Rows, sweep: Sweep, *, uncertain: bool = True) -> Promotion:
+    """Return the decisions of a results directory, one per candidate arm, subject and kind of task.
+
+    How sure they are takes a moment and scipy; without ``uncertain`` it is left out, and the decisions are the same.
+    """
     runs = rows.runs
     candidates = sorted((arm for arm in sweep.arms if arm.candidate_of), key=lambda arm: arm.name)
     faults = tuple(_faults(rows, sweep))
-    decisions = [decision for arm in candidates for decision in _decide_arm(arm, runs, sweep, faults)]
+    decisions = [decision for arm in candidates for decision in _decide_arm(arm, runs, sweep, faults, uncertain)]
     required = tuple(sorted(sweep.candidate.required_arms)) if sweep.candidate else ()
     decisions += [_never_run(name, faults) for name in required if name not in {d.candidate_arm for d in decisions}]
     return _promotion(sweep, tuple(decisions), required)
@@ -60,14 +64,16 @@ def _faults(rows: Rows, sweep: Sweep) -> Iterator[str]:
         yield f"The sweep ran in the sandbox {sweep.sandbox}, 0 of its rows are promotable."
 
 
-def _decide_arm(arm: Arm, runs: tuple[Run, ...], sweep: Sweep, faults: tuple[str, ...]) -> Iterator[Decision]:
+def _decide_arm(
+    arm: Arm, runs: tuple[Run, ...], sweep: Sweep, faults: tuple[str, ...], uncertain: bool
+) -> Iterator[Decision]:
     incumbent = arm.candidate_of or ""
     units = _units(runs, sweep, frozenset({arm.name, incumbent}))
     for kind in sorted(units, key=str):
         for subject in sorted({info.subject for info in sweep.subjects} | {run.row.subject for run in runs}):
             pairs = pair_up(units[kind], runs, incumbent, arm.name, subject)
             comparison = Comparison(incumbent, arm.name, pairs, policy_options(sweep.options))
-            yield _decision(comparison, kind, subject, faults)
+            yield _decision(comparison, kind, subject, faults, uncertain)
 
 
 def _units(runs: tuple[Run, ...], sweep: Sweep, arms: frozenset[str]) -> dict[TaskKind, set[Unit]]:
@@ -82,7 +88,9 @@ def _units(runs: tuple[Run, ...], sweep: Sweep, arms: frozenset[str]) -> dict[Ta
     return found
 
 
-def _decision(comparison: Comparison, kind: TaskKind, subject: str, faults: tuple[str, ...]) -> Decision:
+def _decision(
+    comparison: Comparison, kind: TaskKind, subject: str, faults: tuple[str, ...], uncertain: bool
+) -> Decision:
     policy = POLICIES.get(kind)
     if policy is None:
         reason = f"There is no policy for {kind} tasks, {len(comparison.pairs)} of them were run."
@@ -100,6 +108,7 @@ def _decision(comparison: Comparison, kind: TaskKind, subject: str, faults: tupl
         tasks=tuple(_task(pair, pair.name in ruling.gated, measure, policy) for pair in comparison.pairs),
         gated_tasks=ruling.gated,
         ungated_tasks=ruling.ungated,
+        uncertainty=uncertainty_of(policy, comparison) if uncertain and comparison.pairs else None,
     )
 
 
@@ -141,7 +150,15 @@ def _insufficient(candidate: str, incumbent: str | None, subject: str | None, re
 
 
 def _never_run(arm: str, faults: tuple[str, ...]) -> Decision:
-    return _insufficient(arm, None, None, (*faults, f"The overlay needs {arm}, of which 0 cells were run.",))
+    return _insufficient(
+        arm,
+        None,
+        None,
+        (
+            *faults,
+            f"The overlay needs {arm}, of which 0 cells were run.",
+        ),
+    )
 
 
 def _promotion(sweep: Sweep, decisions: tuple[Decision, ...], required: tuple[str, ...]) -> Promotion:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pytest_wfbench.promotion.rules import SHARED, TOLERANCE, Comparison, PolicyOptions, Ruling, findings, shown
+from pytest_wfbench.promotion.chance import sure
+from pytest_wfbench.promotion.rules import (
+    SHARED,
+    TOLERANCE,
+    Comparison,
+    Contrast,
+    Decided,
+    PolicyOptions,
+    Ruling,
+    findings,
+    shown,
+)
 from pytest_wfbench.statistics.aggregate import Measure, cost_usd, duration_s, num_turns, output_tokens
 from pytest_wfbench.statistics.paired import Pair, median_improvement
 
@@ -41,8 +52,14 @@ class ImplementationPolicy:
             return Ruling("insufficient_evidence", missing, gated, ungated)
         if against := findings((ungated_is_bearable, nothing_is_lost, no_task_regresses), comparison):
             return Ruling("keep_incumbent", against, gated, ungated)
-        promote, reason = weigh(comparison)
-        return Ruling("promote" if promote else "keep_incumbent", (reason,), gated, ungated)
+        decision, reasons = weigh(comparison)
+        return Ruling(decision, reasons, gated, ungated)
+
+    def contrasts(self, comparison: Comparison) -> tuple[Contrast, ...]:
+        """All four metrics on the gated tasks, the asked one first."""
+        asked, gated = comparison.options.metric, [pair for pair in comparison.pairs if is_gated(pair)]
+        names = (asked, *(name for name in MEASURES if name != asked))
+        return tuple(_contrast(name, gated, comparison.options) for name in names)
 
 
 def is_gated(pair: Pair) -> bool:
@@ -93,20 +110,46 @@ def no_task_regresses(comparison: Comparison) -> Iterator[str]:
         yield from _worse(comparison, pair, comparison.options.max_task_regression_pct, "gated task")
 
 
-def weigh(comparison: Comparison) -> tuple[bool, str]:
-    """Return whether a candidate that loses nothing gains enough, and why."""
-    options, measure = comparison.options, MEASURES[comparison.options.metric]
-    margin = sum(pair.candidate.resolved - pair.incumbent.resolved for pair in comparison.pairs)
+def weigh(comparison: Comparison) -> tuple[Decided, tuple[str, ...]]:
+    """Return whether a candidate that loses nothing gains enough, and why.
+
+    Two ways lead there, and one is enough; where neither does, insufficient evidence for one is that for both.
+    """
+    ways = tuple(filter(None, (_by_resolving(comparison), _by_metric(comparison))))
+    for decision, reasons in ways:
+        if decision == "promote":
+            return decision, reasons
+    unsure = any(decision == "insufficient_evidence" for decision, _ in ways)
+    return "insufficient_evidence" if unsure else "keep_incumbent", tuple(r for _, told in ways for r in told)
+
+
+def _by_resolving(comparison: Comparison) -> tuple[Decided, tuple[str, ...]] | None:
+    differences = [float(pair.candidate.resolved - pair.incumbent.resolved) for pair in comparison.pairs]
+    margin = round(sum(differences))
+    if margin < DECISIVE_MARGIN:
+        return None
     total = sum(len(pair.candidate.valid) for pair in comparison.pairs)
-    if margin >= DECISIVE_MARGIN:
-        return True, f"{margin} more of {total} runs resolved, at least {DECISIVE_MARGIN} decide."
+    reason = f"{margin} more of {total} runs resolved, at least {DECISIVE_MARGIN} decide."
+    return sure("promote", reason, "the mean gain in resolved runs", differences, comparison.options)
+
+
+def _by_metric(comparison: Comparison) -> tuple[Decided, tuple[str, ...]]:
+    options, measure = comparison.options, MEASURES[comparison.options.metric]
     gated = [pair for pair in comparison.pairs if is_gated(pair)]
     gain = median_improvement(gated, measure)
     enough = gain is not None and gain >= options.min_improvement_pct - TOLERANCE
-    return enough, (
+    reason = (
         f"Median {options.metric} improvement over {len(gated)} gated tasks is {shown(gain)} %,"
         f" at least {options.min_improvement_pct:g} % {'was' if enough else 'is'} needed."
     )
+    differences = _contrast(options.metric, gated, options).known
+    what = f"the mean {options.metric} improvement in percent"
+    return sure("promote" if enough else "keep_incumbent", reason, what, differences, options)
+
+
+def _contrast(metric: str, gated: Sequence[Pair], options: PolicyOptions) -> Contrast:
+    differences = tuple(pair.improvement(MEASURES[metric]) for pair in gated)
+    return Contrast(metric, "percent", options.min_improvement_pct, differences)
 
 
 def _worse(comparison: Comparison, pair: Pair, limit: float, what: str) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from pytest_wfbench.evidence.manifest import DependencyBinding, Origin, RunStatus, TaskBinding
 from pytest_wfbench.evidence.row import Block, PluginBinding
 from pytest_wfbench.promotion.rules import Decided, PolicyOptions
+from pytest_wfbench.statistics.uncertain import Uncertainty
 
 SCHEMA_VERSION = 6
 
@@ -50,7 +51,7 @@ class Decision(Block):
     tasks: tuple[TaskNumbers, ...] = ()
     gated_tasks: tuple[str, ...] = ()
     ungated_tasks: tuple[str, ...] = ()
-    uncertainty: dict[str, Any] | None = None
+    uncertainty: Uncertainty | None = None
 
 
 class ArmPolicy(Block):

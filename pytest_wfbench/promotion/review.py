@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pytest_wfbench.promotion.rules import SHARED, TOLERANCE, Comparison, PolicyOptions, Ruling, findings, shown
+from pytest_wfbench.promotion.chance import sure
+from pytest_wfbench.promotion.rules import (
+    SHARED,
+    TOLERANCE,
+    Comparison,
+    Contrast,
+    Decided,
+    PolicyOptions,
+    Ruling,
+    findings,
+    shown,
+)
 from pytest_wfbench.statistics.aggregate import Measure
 from pytest_wfbench.statistics.paired import Pair
 from pytest_wfbench.statistics.reviews import Scores, every, lowest, middle, scores_of, weighted_f1
@@ -56,8 +67,15 @@ class ReviewPolicy:
         rules = (verdicts_are_right, blockers_are_found, clean_stays_clean, no_task_gets_worse)
         if against := findings(rules, comparison):
             return Ruling("keep_incumbent", against, names)
-        promote, reason = weigh(comparison)
-        return Ruling("promote" if promote else "keep_incumbent", (reason,), names)
+        decision, reasons = weigh(comparison)
+        return Ruling(decision, reasons, names)
+
+    def contrasts(self, comparison: Comparison) -> tuple[Contrast, ...]:
+        """The weighted F1 of the defect tasks."""
+        pairs = [pair for pair in comparison.pairs if not is_clean(pair)]
+        gains = {pair.name: after - before for pair, before, after in _gains(comparison)}
+        differences = tuple(gains.get(pair.name) for pair in pairs)
+        return (Contrast("weighted_f1", "weighted_f1", comparison.options.min_f1_gain, differences),)
 
 
 def _scores(pair: Pair) -> list[Scores]:
@@ -138,15 +156,16 @@ def no_task_gets_worse(comparison: Comparison) -> Iterator[str]:
             yield f"{pair.name}: median weighted F1 fell from {shown(before)} to {shown(after)}."
 
 
-def weigh(comparison: Comparison) -> tuple[bool, str]:
+def weigh(comparison: Comparison) -> tuple[Decided, tuple[str, ...]]:
     """Return whether one defect task gained enough, and why."""
     needed = comparison.options.min_f1_gain
-    gains = sorted(
-        ((after - before, pair.name) for pair, before, after in _gains(comparison)), key=lambda g: (-g[0], g[1])
-    )
-    if not gains:
-        return False, f"0 of {len(comparison.pairs)} tasks hold defects, so nothing can get better."
-    best, name = gains[0]
+    found = tuple(_gains(comparison))
+    if not found:
+        return "keep_incumbent", (f"0 of {len(comparison.pairs)} tasks hold defects, so nothing can get better.",)
+    best, name = min(((after - before, pair.name) for pair, before, after in found), key=lambda g: (-g[0], g[1]))
     enough = best >= needed - TOLERANCE
     verb = "was" if enough else "is"
-    return enough, f"Best gain in median weighted F1 is {shown(best)} ({name}), at least {needed:g} {verb} needed."
+    reason = f"Best gain in median weighted F1 is {shown(best)} ({name}), at least {needed:g} {verb} needed."
+    differences = [after - before for _, before, after in found]
+    decision: Decided = "promote" if enough else "keep_incumbent"
+    return sure(decision, reason, "the mean gain in weighted F1", differences, comparison.options)

@@ -13,6 +13,7 @@ from pytest_wfbench.evidence.row import Block, Row
 from pytest_wfbench.matrix.subject import moves
 from pytest_wfbench.statistics.aggregate import Measure, Number
 from pytest_wfbench.statistics.paired import Pair, Side
+from pytest_wfbench.statistics.uncertain import Unit
 
 TOLERANCE = 1e-9
 
@@ -66,6 +67,24 @@ class Ruling:
     ungated: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """A metric's differences task by task, above 0 where the candidate is better; none where one is unknown.
+
+    In the ``unit``, as is ``gain``: what the policy asks for at least.
+    """
+
+    metric: str
+    unit: Unit
+    gain: float
+    differences: tuple[float | None, ...]
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """Those that are known."""
+        return tuple(value for value in self.differences if value is not None)
+
+
 class Policy(Protocol):
     """How a candidate is weighed on tasks of one kind."""
 
@@ -89,6 +108,10 @@ class Policy(Protocol):
 
     def rule(self, comparison: Comparison) -> Ruling:
         """Decide."""
+        ...
+
+    def contrasts(self, comparison: Comparison) -> tuple[Contrast, ...]:
+        """Return every metric's differences on the tasks that decide, the compared metric first."""
         ...
 
 

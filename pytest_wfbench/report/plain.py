@@ -10,6 +10,8 @@ from pytest_wfbench.report.savings import Savings
 from pytest_wfbench.report.summary import Failure, Report
 from pytest_wfbench.report.versus import comparison, is_worse, tokens_alike
 from pytest_wfbench.statistics.aggregate import Summary
+from pytest_wfbench.statistics.repeats import Repeats
+from pytest_wfbench.statistics.uncertain import Bounds
 
 MEDIANS = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "wall", "turns", "churn", "tools")
 
@@ -39,6 +41,7 @@ def as_plain(report: Report) -> dict[str, Any]:
         "tasks": [_summary(summary) for summary in report.summaries],
         "savings": [_savings(entry) for entry in report.savings],
         "decisions": [_decision(entry) for entry in report.decisions],
+        "repeats": [_repeats(entry) for entry in report.repeats],
         "failures": [_failure(entry) for entry in report.failures],
         "skipped": [asdict(entry) for entry in report.skipped],
         "health": list(report.health),
@@ -79,7 +82,19 @@ def _savings(entry: Savings) -> dict[str, Any]:
     return {**{name: getattr(entry, name) for name in names}, "percents": dict(entry.percents)}
 
 
+def _repeats(entry: Repeats) -> dict[str, Any]:
+    plain = {name.rstrip("_"): value for name, value in entry._asdict().items()}
+    names = {"any": "pass_at_k", "all": "pass_hat_k", "any_interval": "pass_at_k_interval"}
+    names["all_interval"] = "pass_hat_k_interval"
+    return {
+        names.get(name, name): value.model_dump() if isinstance(value, Bounds) else value
+        for name, value in plain.items()
+    }
+
+
 def _decision(entry: Any) -> dict[str, Any]:
     names = ("candidate_arm", "incumbent_arm", "subject", "decision", "metric")
     lists = ("reasons", "gated_tasks", "ungated_tasks")
-    return {name: getattr(entry, name) for name in names} | {name: list(getattr(entry, name)) for name in lists}
+    sure = entry.uncertainty.model_dump(mode="json") if entry.uncertainty else None
+    plain = {name: getattr(entry, name) for name in names} | {name: list(getattr(entry, name)) for name in lists}
+    return plain | {"uncertainty": sure}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pytest_wfbench.report.chance import chance_sentence
 from pytest_wfbench.report.savings import Savings
 from pytest_wfbench.report.summary import Decided, Report, Spent
 from pytest_wfbench.report.versus import comparison, is_worse, tokens_alike
@@ -23,8 +24,14 @@ def sentences(report: Report) -> tuple[str, ...]:
         _spending(report.spent),
         *_with_baseline(report),
         *_comparisons(report.savings),
-        *map(decision_sentence, report.decisions),
+        *(sentence for decision in report.decisions for sentence in _decided(decision)),
     )
+
+
+def _decided(decision: Decided) -> Iterator[str]:
+    yield decision_sentence(decision)
+    if chance := chance_sentence(decision.uncertainty):
+        yield chance
 
 
 def _cells(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from pytest_wfbench.evidence.baseline import Baseline
@@ -18,6 +19,8 @@ from pytest_wfbench.report.savings import Savings, all_savings
 from pytest_wfbench.report.verdict import Verdict, judge
 from pytest_wfbench.report.words import elapsed
 from pytest_wfbench.statistics.aggregate import Key, Number, Summary, summarise, total
+from pytest_wfbench.statistics.repeats import Repeats, repeats_of
+from pytest_wfbench.statistics.uncertain import Uncertainty
 
 
 class Decided(Protocol):
@@ -61,6 +64,11 @@ class Decided(Protocol):
     @property
     def ungated_tasks(self) -> tuple[str, ...]:
         """Tasks that did not."""
+        ...
+
+    @property
+    def uncertainty(self) -> Uncertainty | None:
+        """How sure it is, none where nothing was compared."""
         ...
 
 
@@ -122,6 +130,11 @@ class Report:
     model_changes: tuple[str, ...] = ()
     baseline: Baseline | None = None
 
+    @cached_property
+    def repeats(self) -> tuple[Repeats, ...]:
+        """What several runs of each task say of an arm together."""
+        return repeats_of(self.summaries)
+
     @property
     def several_arms(self) -> bool:
         """Whether more than one arm was run."""
@@ -137,7 +150,7 @@ def summarise_sweep(
     return Report(
         verdict=judge(rows, sweep),
         sweep=sweep,
-        summaries=tuple(sorted(summarise(runs), key=lambda entry: _place(sweep, entry))),
+        summaries=_in_order(sweep, summarise(runs)),
         savings=tuple(sorted(all_savings(runs, sweep), key=lambda entry: _rank(sweep.arms, entry.arm))),
         decisions=tuple(decisions),
         failures=tuple(_failure(run) for run in runs if run.row.outcome in ("miss", "unusable")),
@@ -152,11 +165,15 @@ def summarise_sweep(
     )
 
 
-def _place(sweep: Sweep, entry: Summary) -> tuple[object, ...]:
+def _in_order(sweep: Sweep, entries: Sequence[Summary]) -> tuple[Summary, ...]:
     """Tasks and arms stand in the order of their files."""
     ranks = {task.id: rank for rank, task in enumerate(sweep.tasks)}
-    key = entry.key
-    return (key.subject, ranks.get(key.task, len(ranks)), key.task, key.variation, *_rank(sweep.arms, key.arm))
+
+    def place(entry: Summary) -> tuple[object, ...]:
+        key = entry.key
+        return (key.subject, ranks.get(key.task, len(ranks)), key.task, key.variation, *_rank(sweep.arms, key.arm))
+
+    return tuple(sorted(entries, key=place))
 
 
 def _rank(arms: Sequence[Arm], name: str) -> tuple[int, str]:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-Word = Literal["IMPROVEMENT", "REGRESSION", "EQUIVALENT", "INCONCLUSIVE"]
+from pytest_wfbench.statistics.uncertain import Word
+
 Alternative = Literal["two-sided", "greater"]
 
 FEWEST = 8
@@ -20,6 +21,7 @@ SEED = 20_260_101
 EXACT = 1 << 14
 POWER = 0.8
 _LARGEST_SHIFT = 200.0
+_AT_ONCE = 1 << 20
 
 
 class Interval(NamedTuple):
@@ -28,6 +30,11 @@ class Interval(NamedTuple):
     low: float
     high: float
     level: float
+
+
+def mean(differences: Sequence[float]) -> float:
+    """Return the mean over tasks, added exactly so that their order does not matter."""
+    return math.fsum(differences) / len(differences)
 
 
 def mean_interval(differences: Sequence[float], level: float) -> Interval | None:
@@ -55,7 +62,7 @@ def _interval(differences: Sequence[float], level: float, alternative: Alternati
             warnings.simplefilter("ignore")
             found = stats.bootstrap(
                 (data,), np.mean, n_resamples=DRAWS, confidence_level=level, alternative=alternative, method=method,
-                rng=np.random.default_rng(SEED),
+                rng=np.random.default_rng(SEED), batch=_batch(len(data)),
             ).confidence_interval  # fmt: skip
         if not (math.isnan(found.low) or math.isnan(found.high)):
             return Interval(float(found.low), float(found.high), level)
@@ -78,7 +85,7 @@ def sign_flip_p(differences: Sequence[float], alternative: Alternative = "two-si
     exact = 2 ** len(data) <= EXACT
     found = stats.permutation_test(
         (data,), np.mean, permutation_type="samples", alternative=alternative, vectorized=True,
-        n_resamples=np.inf if exact else DRAWS, rng=np.random.default_rng(SEED),
+        n_resamples=np.inf if exact else DRAWS, rng=np.random.default_rng(SEED), batch=_batch(len(data)),
     )  # fmt: skip
     return float(found.pvalue)
 
@@ -160,6 +167,11 @@ def share_interval(successes: int, trials: int, level: float = 0.95) -> Interval
         return None
     found = stats.binomtest(successes, trials).proportion_ci(level, method="wilson")
     return Interval(float(found.low), float(found.high), level)
+
+
+def _batch(tasks: int) -> int:
+    """How many resamples are drawn at once, so that memory stays bounded whatever the number of tasks."""
+    return max(1, _AT_ONCE // tasks)
 
 
 def _ordered(differences: Sequence[float]) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 
 from pytest_wfbench.evidence.store import Run
@@ -17,12 +18,12 @@ class Side:
 
     runs: tuple[Run, ...]
 
-    @property
+    @cached_property
     def valid(self) -> tuple[Run, ...]:
         """The graded runs."""
         return graded(self.runs)
 
-    @property
+    @cached_property
     def resolved(self) -> int:
         """How many of them passed."""
         return count_resolved(self.valid)

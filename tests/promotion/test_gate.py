@@ -36,7 +36,7 @@ def rows_of(demo: ModuleType, tasks: Any) -> list[Row]:
 
 def gate(demo: ModuleType, rows: list[Row], of: list[Row] | None = None, **changes: Any) -> Promotion:
     manifest = {"arms": [demo.arm("old"), demo.arm("new", candidate_of="old")]} | changes
-    return decide(Rows(tuple(rows)), demo.sweep(of or rows, **manifest))
+    return decide(Rows(tuple(rows)), demo.sweep(of or rows, **manifest), uncertain=False)
 
 
 def only(promotion: Promotion) -> Decision:

@@ -48,7 +48,7 @@ def test_case(case: dict[str, Any], demo: ModuleType) -> None:
     status = "complete" if options.get("complete", True) else "aborted"
     arms = [demo.arm("incumbent"), demo.arm("candidate", (case["policy"],), candidate_of="incumbent")]
     sweep = demo.sweep(rows, arms=arms, options=asked, run_status=status)
-    (decision,) = decide(Rows(tuple(rows)), sweep).decisions
+    (decision,) = decide(Rows(tuple(rows)), sweep, uncertain=False).decisions
     assert decision.decision == case["decision"], decision.reasons
     assert decision.policy == case["policy"]
     assert all(reason.endswith(".") and any(c.isdigit() for c in reason) for reason in decision.reasons)

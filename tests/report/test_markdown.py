@@ -59,7 +59,7 @@ def test_tables_render(demo: ModuleType) -> None:
     text = render_markdown(summarise_sweep(rows, sweep, decide(rows, sweep).decisions))
     html = MarkdownIt("commonmark").enable("table").render(text)
     tables = re.findall(r"<table>.*?</table>", html, re.DOTALL)
-    assert len(tables) == 3
+    assert len(tables) == 6
     for table in tables:
         widths = {len(re.findall(r"<t[hd]\b", row)) for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL)}
         assert len(widths) == 1
