@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_wfbench.digests import digest_tree, digest_value
+from pytest_wfbench.digests import digest_bytes, digest_tree, digest_value
 from pytest_wfbench.matrix.load import LoadedTask
 
 
 @dataclass(frozen=True)
 class TaskBinding:
-    """Digests of one task: of its prompt, of its oracle's bytes, command and file list, and of all of it together."""
+    """Digests of one task: of its prompt, of its oracle's bytes, command and file list, and of all of it together.
+
+    A review's oracle are its labels.
+    """
 
     prompt: str
     oracle: str | None
@@ -26,9 +29,10 @@ def bind_task(loaded: LoadedTask, variation: int) -> TaskBinding:
     task, spec = loaded.task, loaded.task.oracle
     told = task.steps_of(variation)
     prompt = digest_value(told[0] if len(told) == 1 else list(told))
-    oracle = loaded.hidden.oracle_digest if spec else None
+    deciding = loaded.hidden.deciding
+    oracle = loaded.hidden.oracle_digest if task.hides else None
     command = digest_value([spec.command, spec.results]) if spec else None
-    manifest = digest_value([[entry.name, len(entry.data)] for entry in loaded.hidden.oracle]) if spec else None
+    manifest = digest_value([[entry.name, len(entry.data)] for entry in deciding]) if task.hides else None
     parts: dict[str, Any] = {
         "prompt": prompt,
         "oracle": [oracle, command, manifest],
@@ -44,6 +48,8 @@ def bind_task(loaded: LoadedTask, variation: int) -> TaskBinding:
     }
     if task.kind == "question":
         parts |= {"rubric": task.rubric, "checks": [check.model_dump(mode="json") for check in task.checks]}
+    if patch := loaded.hidden.patch:
+        parts |= {"patch": digest_bytes(patch.data)}
     return TaskBinding(prompt, oracle, command, manifest, digest_value(parts))
 
 

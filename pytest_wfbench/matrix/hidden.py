@@ -1,4 +1,4 @@
-"""The hidden files of a task: oracle, reference patches and the proof of which tests must run."""
+"""The files of a task's oracle root: oracle, patches, a review's labels, and the proof of which tests must run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from pytest_wfbench.matrix.task import OracleSpec, Task
 
 ORACLE_BYTES = 4 << 20
 PATCH_BYTES = 4 << 20
+LABELS_BYTES = 1 << 20
+NAMING = ("oracle", "reference", "reference_bad", "patch", "labels")
 EXPECT_SUFFIX = ".expect.json"
 ROOT_NAME = "oracles"
 
@@ -45,7 +47,10 @@ class Expectation(BaseModel):
 
 
 class HiddenFiles(BaseModel):
-    """Everything of a task that no sandbox may see before its time."""
+    """Everything of a task that no sandbox may see before its time.
+
+    ``patch`` is the change that a review is about, and ``labels`` what is wrong with it.
+    """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -53,11 +58,18 @@ class HiddenFiles(BaseModel):
     reference: Captured | None = None
     reference_bad: tuple[Captured, ...] = ()
     expected: Expectation | None = None
+    patch: Captured | None = None
+    labels: Captured | None = None
+
+    @property
+    def deciding(self) -> tuple[Captured, ...]:
+        """The files that decide what a cell is worth: those of the oracle, or a review's labels."""
+        return (*self.oracle, *([self.labels] if self.labels else []))
 
     @property
     def oracle_digest(self) -> str:
-        """Digest of the staged names and bytes."""
-        return digest_tree((entry.name, entry.data) for entry in self.oracle)
+        """Digest of the names and bytes of the files that decide."""
+        return digest_tree((entry.name, entry.data) for entry in self.deciding)
 
 
 @dataclass(frozen=True)
@@ -94,13 +106,15 @@ def read_hidden(task: Task, root: Path) -> tuple[HiddenFiles, list[HiddenFault]]
     oracle = tuple(_oracle_files(task, root, faults))
     hidden = HiddenFiles(
         oracle=oracle,
-        reference=_patch(root, task.reference, ("reference",), faults),
+        reference=_named(root, task.reference, ("reference",), faults),
         reference_bad=tuple(
             patch
             for index, name in enumerate(task.reference_bad)
-            if (patch := _patch(root, name, ("reference_bad", index), faults))
+            if (patch := _named(root, name, ("reference_bad", index), faults))
         ),
         expected=_expected(task.oracle, root, faults) if task.oracle else None,
+        patch=_named(root, task.patch, ("patch",), faults),
+        labels=_named(root, task.labels, ("labels",), faults, LABELS_BYTES),
     )
     if sum(len(entry.data) for entry in oracle) > ORACLE_BYTES:
         faults.append(HiddenFault(("oracle", "files"), "more than 4 MiB together", "Make the oracle smaller"))
@@ -117,9 +131,9 @@ def faults_of(named: Iterable[tuple[Where, str]], root: Path) -> list[HiddenFaul
 
 def _no_root(task: Task, root: Path) -> Iterator[HiddenFault]:
     """Say once what would be true of every file."""
-    if task.oracle or task.reference or task.reference_bad:
+    if first := next((name for name in NAMING if getattr(task, name)), None):
         remedy = f"Make the directory {ROOT_NAME}/ beside the case file, or name another with `oracle_root`"
-        yield HiddenFault(("oracle",), f"there is no oracle root {shown_path(root)}", remedy)
+        yield HiddenFault((first,), f"there is no oracle root {shown_path(root)}", remedy)
 
 
 def _oracle_files(task: Task, root: Path, faults: list[HiddenFault]) -> Iterator[Captured]:
@@ -129,8 +143,10 @@ def _oracle_files(task: Task, root: Path, faults: list[HiddenFault]) -> Iterator
             yield Captured(name=entry.target, data=data)
 
 
-def _patch(root: Path, name: str | None, where: Where, faults: list[HiddenFault]) -> Captured | None:
-    data = _read(root, name, PATCH_BYTES, where, faults) if name else None
+def _named(
+    root: Path, name: str | None, where: Where, faults: list[HiddenFault], limit: int = PATCH_BYTES
+) -> Captured | None:
+    data = _read(root, name, limit, where, faults) if name else None
     return Captured(name=name, data=data) if name and data is not None else None
 
 

@@ -246,7 +246,7 @@ def _named_files(whole: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
     sources = [entry.get("source") if isinstance(entry, dict) else None for entry in _list(files)]
     named = [
         *((("oracle", "files", index, "source"), source) for index, source in enumerate(sources[:MAX_FILES])),
-        (("reference",), whole.get("reference")),
+        *(((name,), whole.get(name)) for name in ("reference", "patch", "labels")),
         *((("reference_bad", index), name) for index, name in enumerate(_list(bad))),
     ]
     yield from ((where, name) for where, name in named if isinstance(name, str))

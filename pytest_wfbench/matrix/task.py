@@ -32,10 +32,15 @@ MAX_FILES = 64
 # Where directories can be mounted beside the workspace; the harness has a place of its own there.
 MOUNTABLE = frozenset({("/", "opt"), ("/", "srv"), ("/", "mnt")})
 RESERVED = ("/", "opt", "wfbench")
-NEEDED = {"implementation": ("prompt", "repo", "verify", "oracle"), "review": ("prompt", "repo")}
+NEEDED = {
+    "implementation": ("prompt", "repo", "verify", "oracle"),
+    "review": ("prompt", "repo", "patch", "labels"),
+}
 # What only some kinds of tasks have; on others it would be passed over in silence.
 OF_QUESTIONS = ("steps", "rubric", "checks")
-NOT_OF_QUESTIONS = ("verify", "oracle", "reference", "reference_bad")
+OF_REVIEWS = ("patch", "labels")
+OF_IMPLEMENTATIONS = ("verify", "oracle", "reference", "reference_bad")
+OWNED = {"question": OF_QUESTIONS, "review": OF_REVIEWS, "implementation": OF_IMPLEMENTATIONS}
 MAX_STEPS, MAX_CHECKS = 32, 64
 
 
@@ -153,6 +158,8 @@ class Task(Frozen):
     oracle: OracleSpec | None = None
     reference: InsidePath | None = None
     reference_bad: Paths = ()
+    patch: InsidePath | None = None
+    labels: InsidePath | None = None
     rubric: Text | None = None
     checks: Annotated[tuple[Check, ...], BeforeValidator(items)] = Field((), max_length=MAX_CHECKS)
 
@@ -174,6 +181,11 @@ class Task(Frozen):
     def _with_rules(cls, value: Any, build: ModelWrapValidatorHandler[Task]) -> Task:
         return with_rules(value, build, _task_rules)
 
+    @property
+    def hides(self) -> bool:
+        """Whether files of its oracle root decide what a cell is worth."""
+        return self.oracle is not None or self.labels is not None
+
     def prompt_of(self, variation: int) -> str:
         """Return the wording of a variation; 0 is the original, of a conversation its first step."""
         return self.steps_of(variation)[0]
@@ -190,12 +202,12 @@ def _task_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     for name in NEEDED.get(kind, ()) if isinstance(kind, str) else ():
         if raw.get(name) is None:
             yield (name,), f"required key {name!r} is missing: add it, every task of kind {kind} has one"
+    for owner, names in OWNED.items() if isinstance(kind, str) and kind in OWNED else ():
+        for name in names if kind != owner else ():
+            if raw.get(name):
+                yield (name,), f"{name} is for tasks of kind {owner}: leave it out"
     if kind == "question":
         yield from _question_rules(raw)
-        return
-    for name in OF_QUESTIONS:
-        if raw.get(name):
-            yield (name,), f"{name} is for tasks of kind question: leave it out"
 
 
 def _question_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
@@ -207,9 +219,6 @@ def _question_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
         yield ("variations",), "variations are other wordings of a prompt: a conversation has none, leave them out"
     if not raw.get("rubric") and not raw.get("checks"):
         yield ("rubric",), "nothing says what a good answer is: add a `rubric`, `checks`, or both"
-    for name in NOT_OF_QUESTIONS:
-        if raw.get(name):
-            yield (name,), f"{name} is not for tasks of kind question: leave it out"
     for name in ("ref", "private") if raw.get("repo") is None else ():
         if raw.get(name):
             yield (name,), f"{name} is of a repository, and the question has none: add `repo`, or leave it out"

@@ -44,7 +44,7 @@ def _hidden_of(loaded: LoadedTask) -> Iterator[Path]:
     repository = loaded.repository or loaded.file.parent
     yield loaded.file
     yield from (place for name in (".git", *loaded.task.private) if (place := repository / name).exists())
-    if loaded.oracle_root and loaded.task.oracle:
+    if loaded.oracle_root and loaded.task.hides:
         yield loaded.oracle_root
 
 

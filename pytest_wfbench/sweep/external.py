@@ -81,7 +81,7 @@ def _half_given(options: Options) -> Iterator[Problem]:
 
 def _hidden_in(place: Path, tasks: Sequence[LoadedTask], apart: Iterable[Path]) -> Path | None:
     hidden = {*apart, *(loaded.file for loaded in tasks)}
-    hidden |= {loaded.oracle_root for loaded in tasks if loaded.oracle_root and loaded.task.oracle}
+    hidden |= {loaded.oracle_root for loaded in tasks if loaded.oracle_root and loaded.task.hides}
     return next((path for path in sorted(hidden) if path.resolve().is_relative_to(place.resolve())), None)
 
 

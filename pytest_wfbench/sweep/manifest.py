@@ -120,7 +120,7 @@ def _task(plan: Plan, loaded: LoadedTask) -> TaskBinding:
         oracle_digest=binding.oracle,
         oracle_command_digest=binding.oracle_command,
         oracle_manifest_digest=binding.oracle_manifest,
-        files=tuple(_bound(entry.name, entry.data) for entry in loaded.hidden.oracle),
+        files=tuple(_bound(entry.name, entry.data) for entry in loaded.hidden.deciding),
     )
 
 

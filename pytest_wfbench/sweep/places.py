@@ -35,7 +35,7 @@ def unwritable(options: Options, directory: Path) -> Iterator[Problem]:
 def exposed(tasks: Sequence[LoadedTask], apart: Iterable[Path]) -> Iterator[Problem]:
     """Yield a problem for what is to be hidden but lies where every sandbox can read: below /usr or the interpreter."""
     shown = [path.resolve() for path in shown_directories(own_interpreter())]
-    roots = (loaded.oracle_root for loaded in tasks if loaded.task.oracle)
+    roots = (loaded.oracle_root for loaded in tasks if loaded.task.hides)
     hidden = (*(loaded.file for loaded in tasks), *roots, *apart)
     for path in dict.fromkeys(path for path in hidden if path):
         holder = next((top for top in shown if path.resolve().is_relative_to(top)), None)

@@ -250,14 +250,14 @@ def _only(changes: list[FileChange]) -> Only | None:
     return changes[0].mode, os.lstat(changes[0].path).st_size
 
 
-def seal(inquiry: Inquiry, places: Places) -> str:
+def seal(inquiry: Inquiry, message: bytes, places: Places) -> str:
     """Commit what was changed in the workspace's own git, which nobody but the harness has had in hand yet."""
     git_dir = ".git"
     attributes = os.path.join(git_dir, "info", "attributes")
     os.makedirs(os.path.dirname(attributes), exist_ok=True)
     with open(attributes, "wb") as stream:
         stream.write(ATTRIBUTES)
-    commit = import_changes(git_dir, inquiry, places, b"refs/heads/main", b"start state")
+    commit = import_changes(git_dir, inquiry, places, b"refs/heads/main", message)
     git("read-tree", "-i", "-m", commit, git_dir=git_dir)
     # It says by its status which files have changed; all that is wanted here is a fresh index.
     refreshing = _reading("--work-tree", ".", "update-index", "-q", "--refresh", git_dir=git_dir)
@@ -267,7 +267,8 @@ def seal(inquiry: Inquiry, places: Places) -> str:
     return commit
 
 
-def main(task: str, start: str, raw: str) -> None:
-    """Read an inquiry, write the answer as JSON."""
-    inquiry = Inquiry(*marshal.load(sys.stdin.buffer))
-    sys.stdout.write(as_json({"answer": answer, "seal": seal}[task](inquiry, Places(start, raw))))
+def main(task: str, start: str, raw: str, message: str = "") -> None:
+    """Read an inquiry, write the answer as JSON. ``message`` is that of the commit that ``seal`` makes."""
+    inquiry, places = Inquiry(*marshal.load(sys.stdin.buffer)), Places(start, raw)
+    done = seal(inquiry, message.encode(), places) if task == "seal" else answer(inquiry, places)
+    sys.stdout.write(as_json(done))

@@ -20,7 +20,7 @@ from pytest_wfbench.workspace.program import ProgramFailed, run_inside
 from pytest_wfbench.workspace.shelf import fetch
 from pytest_wfbench.workspace.template import Template
 
-RULES = 1
+RULES = 2
 LAYER = "upper"
 OVERLAY_ROOT = ".claude/skills"
 _PATCH = "/run/wfbench/start.patch"
@@ -65,13 +65,13 @@ class StartState:
 class Preparation:
     """What happens before the session, in this order. ``timeout`` in seconds and ``bounds`` are for ``setup``.
 
-    ``setup`` is a shell command, ``patch`` is applied as by ``git apply``, ``overlay`` maps paths below
-    ``.claude/skills`` to bytes.
+    ``setup`` is a shell command, ``overlay`` maps paths below ``.claude/skills`` to bytes, ``patch`` is applied as by
+    ``git apply`` and is a commit of its own: what is under review is the same in all arms.
     """
 
     setup: str | None
-    patch: bytes | None
     overlay: Mapping[str, bytes]
+    patch: bytes | None
     timeout: float
     bounds: Bounds
 
@@ -104,7 +104,7 @@ def make_start(
 
     Args:
         setup: a shell command that runs without network, with a read-only ``.git``, for at most ``timeout`` seconds.
-        patch: the change under review.
+        patch: the change under review, the last commit.
         overlay_files: a candidate's files, by their path below ``.claude/skills``.
         copies: make it a copy of the template, for want of overlay mounts.
 
@@ -112,7 +112,7 @@ def make_start(
         SetupFailed: when a step failed.
         CopyFailed: when there is no copy.
     """
-    before = Preparation(setup, patch, overlay_files or {}, timeout, bounds or Bounds())
+    before = Preparation(setup, overlay_files or {}, patch, timeout, bounds or Bounds())
     if before.setup is None and before.patch is None and not before.overlay:
         return StartState(template, None, template.snapshot_commit, template.digest)
     bound = digest_value([template.digest, before.digest, *filter(None, [template.beside_digest])])
@@ -121,8 +121,14 @@ def make_start(
         identity.own(staged)
         ground = (_copied if copies else _layered)(template, staged, identity)
         unwritable = Bind(template.path / ".git", f"{WORKSPACE}/.git")
-        _prepare(before, (ground.workspace, unwritable, *template.beside), sandbox)
-        commit = _readable(lambda: _seal(template, ground, sandbox))
+        mounts = (ground.workspace, unwritable, *template.beside)
+        commit = template.snapshot_commit
+        if before.setup is not None or before.overlay:
+            _prepare(before, mounts, sandbox)
+            commit = _readable(lambda: _seal(commit, ground, sandbox, "start state"))
+        if before.patch is not None:
+            _apply(before.patch, before.bounds, mounts, sandbox)
+            commit = _readable(lambda: _seal(commit, ground, sandbox, "change"))
         remove_tree(staged / "work")
         return _Record(start_commit=commit, digest=bound)
 
@@ -157,18 +163,20 @@ def _copied(template: Template, staged: Path, identity: Identity) -> _Ground:
 
 
 def _prepare(before: Preparation, mounts: tuple[Mount, ...], sandbox: Sandbox) -> None:
-    """Run the steps, each in a sandbox in which the workspace's ``.git`` cannot be written."""
+    """Run what comes before the patch, in sandboxes in which the workspace's ``.git`` cannot be written."""
     if before.setup is not None:
         argv = ("/bin/bash", "-c", before.setup)
         ended = sandbox.run(Command(argv, mounts, before.timeout, bounds=before.bounds))
         _expect(ended, "setup-timeout" if ended.timed_out else "setup-failed")
-    if before.patch is not None:
-        given = Data(_PATCH, before.patch)
-        ended = sandbox.run(Command(_APPLY, (*mounts, given), _APPLY_TIMEOUT, env=PINNED, bounds=before.bounds))
-        _expect(ended, "patch-failed")
     if before.overlay:
         files = tuple(sorted(before.overlay.items()))
         _translate(lambda: run_inside(sandbox, "files_inside", "place", (OVERLAY_ROOT, files), mounts))
+
+
+def _apply(patch: bytes, bounds: Bounds, mounts: tuple[Mount, ...], sandbox: Sandbox) -> None:
+    given = Data(_PATCH, patch)
+    ended = sandbox.run(Command(_APPLY, (*mounts, given), _APPLY_TIMEOUT, env=PINNED, bounds=bounds))
+    _expect(ended, "patch-failed")
 
 
 def _expect(ended: Finished, kind: SetupKind) -> None:
@@ -197,7 +205,8 @@ def _readable(seal: Callable[[], str]) -> str:
         raise SetupFailed("setup-failed", f"what it left cannot be read: {denied[-1].strip()}") from error
 
 
-def _seal(template: Template, ground: _Ground, sandbox: Sandbox) -> str:
-    inquiry = Inquiry(template.snapshot_commit, ground.prefixes, ground.since).plain()
+def _seal(parent: str, ground: _Ground, sandbox: Sandbox, message: str) -> str:
+    """Commit what differs from the commit ``parent``, which what was changed since the template lies on."""
+    inquiry = Inquiry(parent, ground.prefixes, ground.since).plain()
     mounts = (ground.workspace, ground.traces)
-    return str(run_inside(sandbox, "inside", "seal", inquiry, mounts, places=(_START, _RAW)))
+    return str(run_inside(sandbox, "inside", "seal", inquiry, mounts, places=(_START, _RAW, message)))

@@ -122,6 +122,10 @@ FAULTS = {
     "no prompt": case(prompt=""),
     "what an implementation needs": case(repo="", verify="", oracle=""),
     "what a review needs": case("kind: review", repo=""),
+    "a review without its files": case(
+        "kind: review", "patch: no.patch", "labels: ../labels.json", verify="", oracle=""
+    ),
+    "what only a review has": case("patch: check.sh", "labels: check.sh"),
     "no kind": case().replace("kind: implementation\n", ""),
     "an unknown kind": case("kind: implementaton"),
     # values

@@ -64,6 +64,17 @@ class TestSteps:
         assert show(shop, start, "cat README.md added.txt x") == "hello\npatched\nnew\nx\n"
         assert "+patched" in show(shop, start, "git show")
 
+    def test_patch_stands_alone(self, shop: Workshop) -> None:
+        """The last commit is the patch and nothing else, whatever setup and a candidate's files changed before it."""
+        start = shop.start(
+            setup="echo x > x; rm -r old; mkdir old; echo y > old/y; rm src/app.py",
+            patch=PATCH,
+            overlay_files={"work/SKILL.md": b"# better\n"},
+        )
+        assert show(shop, start, "git diff --name-only HEAD~1 HEAD").split() == ["README.md", "added.txt"]
+        assert show(shop, start, "git log --format=%s").split("\n")[:3] == ["change", "start state", "snapshot"]
+        assert show(shop, start, "cat .claude/skills/work/SKILL.md; git status --porcelain") == "# better\n"
+
     def test_overlay(self, shop: Workshop) -> None:
         """A candidate's files are laid over the skills, in old directories and new ones."""
         files = {
