@@ -41,9 +41,10 @@ class SessionInput:
     ``prompt`` is verbatim. ``base_url`` and ``key`` reach the gateway; both none where the agent has no model.
     ``skill`` is the skill the session is to use, ``deny`` the tools it goes without, ``workspace`` and ``home`` paths
     in the sandbox, ``session_id`` a UUID. ``effort`` and ``options`` are such as the agent's traits allow. ``timeout``
-    is in seconds. ``mcp`` holds the command of each MCP server that it is to start, by name. ``plugin`` is the directory
-    of an external plugin that it is to load, whose skills ``skill`` names as ``<plugin>:<skill>``. Of a conversation of
-    several ``turns`` this is number ``turn``, from 0: a later one finds the same home, and goes on with what is there.
+    is in seconds. ``mcp`` holds the command of each MCP server that it is to start, by name. ``plugin`` is the
+    directory of an external plugin that it is to load, whose skills ``skill`` names as ``<plugin>:<skill>``. Of a
+    conversation of several ``turns`` this is number ``turn``, from 0: a later one finds the same home, and goes on with
+    what is there.
     """
 
     prompt: str

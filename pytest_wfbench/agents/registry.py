@@ -54,7 +54,7 @@ def _built_in(name: str) -> list[EntryPoint]:
 
 
 def _offered() -> tuple[EntryPoint, ...]:
-    """What other distributions offer. Looking through all that are installed takes 15 ms, and this is asked per cell."""
+    """What other distributions offer: to look through all that are installed takes 15 ms, and cells ask."""
     return _found(entry_points, tuple(sys.path))
 
 

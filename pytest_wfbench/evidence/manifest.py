@@ -182,8 +182,8 @@ class Candidate(Block):
 
 
 class Sweep(Block):
-    """One pytest invocation over cells. Times are UTC, ISO 8601; ``head`` is the suite's short commit, ``branch`` the one
-    whose baselines come first, where any are looked for.
+    """One pytest invocation over cells. Times are UTC, ISO 8601; ``head`` is the suite's short commit, ``branch`` the
+    one whose baselines come first, where any are looked for.
 
     ``planned`` and ``skipped`` are disjoint but for the kinds ``outage-stop`` and ``budget-stop``. ``missing_shards``
     names, after a merge, the shards that never reported.

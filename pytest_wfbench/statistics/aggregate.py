@@ -39,8 +39,8 @@ class Summary:
 
     ``valid`` runs are graded ones; ``unusable`` the rest. Numbers are medians over valid runs, ``None`` where any of
     them is unknown: tokens (``tokens_in`` is all input, cached included), ``cost_usd`` (all attempts of a run, USD),
-    ``wall`` (session seconds), ``turns``, ``churn`` (lines inserted and deleted), ``tools`` (calls). ``models`` answered,
-    and ``accounting`` says where their tokens were counted.
+    ``wall`` (session seconds), ``turns``, ``churn`` (lines inserted and deleted), ``tools`` (calls). ``models``
+    answered, and ``accounting`` says where their tokens were counted.
     """
 
     key: Key
