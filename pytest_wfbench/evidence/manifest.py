@@ -171,7 +171,10 @@ class Traffic(Block):
 
 
 class Candidate(Block):
-    """The overlay that candidate arms ran with. ``target_base_digests`` are of the committed bytes it would replace."""
+    """The overlay that candidate arms ran with. ``target_base_digests`` are of the committed bytes it would replace.
+
+    ``mirrors`` are directories that repeat the skills' own, each file byte for byte.
+    """
 
     overlay_digest: str
     origin: Origin = "manual-initial-overlay"
@@ -179,6 +182,7 @@ class Candidate(Block):
     files: tuple[BoundFile, ...] = ()
     target_base_digests: dict[str, str] = Field(default_factory=dict)
     required_arms: tuple[str, ...] = ()
+    mirrors: tuple[str, ...] = ()
 
 
 class Sweep(Block):

@@ -7,28 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from pytest_wfbench.files import UnsafeFile, read_untrusted
-from pytest_wfbench.matrix.arms import Arm
+from pytest_wfbench.matrix.arms import SKILL_ROOT, Arm
 from pytest_wfbench.matrix.faults import explained, problem_of_yaml, unknown_key, yaml_problems
-from pytest_wfbench.matrix.fields import BY_HAND
+from pytest_wfbench.matrix.fields import BY_HAND, Paths
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.yamldoc import BadYaml, Document, Path_, read_yaml
 
 ARMS_FILE = "arms.yaml"
 ARMS_FILE_LIMIT = 1 << 20
+TOP = ("arms", "mirrors")
+_MIRRORS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Paths)
 BUILT_IN = Path(__file__).with_name("builtin_arms.yaml")
 
 
 @dataclass(frozen=True)
 class LoadedArms:
-    """The arms of one file in its order, the line of each, and all problems."""
+    """The arms of one file in its order, the line of each, all problems, and the directories that mirror the skills."""
 
     file: Path
     arms: tuple[Arm, ...]
     lines: tuple[tuple[str, int], ...]
     problems: tuple[Problem, ...]
+    mirrors: tuple[str, ...] = ()
 
     def problem(self, arm: str, message: str, remedy: str) -> Problem:
         """Return a fault of one arm, at the line where it is declared."""
@@ -68,7 +71,8 @@ def _read_arms(path: Path, document: Document, shown: str) -> LoadedArms:
         for item in _one_arm(name, written, declared, document, shown):
             (arms if isinstance(item, Arm) else problems).append(item)  # type: ignore[arg-type]
     lines = tuple((name, document.line(("arms", name))) for name in declared)
-    return LoadedArms(path, tuple(arms), lines, tuple(problems))
+    mirrors, faults = _mirrors(value, document, shown)
+    return LoadedArms(path, tuple(arms), lines, (*problems, *faults), mirrors)
 
 
 def _top_problems(value: Mapping[str, Any], document: Document, shown: str) -> Iterator[Problem]:
@@ -76,8 +80,23 @@ def _top_problems(value: Mapping[str, Any], document: Document, shown: str) -> I
         yield Problem(
             shown, document.line(("arms",)), "", "arms", "no arms", "Write `arms:` with a mapping from name to arm"
         )
-    for key in sorted(value.keys() - {"arms"}):
-        yield Problem(shown, document.line((key,)), "", key, *unknown_key(key, ["arms"]))
+    for key in sorted(value.keys() - set(TOP)):
+        yield Problem(shown, document.line((key,)), "", key, *unknown_key(key, TOP))
+
+
+def _mirrors(value: Mapping[str, Any], document: Document, shown: str) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
+    """Return the directories that repeat ``SKILL_ROOT``, and what is wrong with them."""
+    try:
+        mirrors = _MIRRORS.validate_python(value.get("mirrors", ()), context=BY_HAND)
+    except ValidationError:
+        mirrors = (SKILL_ROOT,)
+    if SKILL_ROOT in mirrors or len(set(mirrors)) < len(mirrors):
+        remedy = f"Write paths inside the repository, each once and none of them {SKILL_ROOT}"
+        problem = Problem(
+            shown, document.line(("mirrors",)), "", "mirrors", "must be a list of different directories", remedy
+        )
+        return (), (problem,)
+    return mirrors, ()
 
 
 def _one_arm(

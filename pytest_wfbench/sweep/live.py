@@ -12,6 +12,7 @@ from pytest_wfbench.agents.trial import agent_checks
 from pytest_wfbench.baselines.store import StoreError
 from pytest_wfbench.clock import now, stamp
 from pytest_wfbench.evidence.baseline import write_baseline
+from pytest_wfbench.evidence.candidate import write_candidate
 from pytest_wfbench.evidence.manifest import OpenCall, PlannedCell, SkipKind, Skipped, Stop, Sweep
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import EvidenceError, RowWriter, write_sweep
@@ -114,6 +115,7 @@ class LiveSweep:
         try:
             results.mkdir(parents=True)
             write_sweep(results, sweep)
+            write_candidate(results, ((entry.name, entry.data) for entry in self.context.plan.overlay))
             self._reserve.take(2 * len(sweep.to_json()) + ASIDE)
             _point_latest(results)
         except OSError as error:

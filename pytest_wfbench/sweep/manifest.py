@@ -138,6 +138,7 @@ def _candidate(plan: Plan) -> Candidate | None:
         files=tuple(_bound(entry.name, entry.data) for entry in plan.overlay),
         target_base_digests={path: digest_bytes(data) for path, data in bases.items()},
         required_arms=required_candidates(declared, plan.overlay),
+        mirrors=tuple(dict.fromkeys(mirror for arms in plan.arms.values() for mirror in arms.mirrors)),
     )
 
 

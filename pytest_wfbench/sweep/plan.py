@@ -39,13 +39,14 @@ class Skip(NamedTuple):
 
 
 class FileArms(BaseModel):
-    """The arms that one case file's tasks are paired with, and all that its arms file declares."""
+    """The arms that one case file's tasks are paired with, and all that its arms file declares, mirrors included."""
 
     model_config = ConfigDict(frozen=True)
 
     file: Path
     chosen: tuple[Arm, ...]
     declared: tuple[Arm, ...]
+    mirrors: tuple[str, ...] = ()
 
 
 class Plan(BaseModel):

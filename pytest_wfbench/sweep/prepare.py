@@ -37,6 +37,7 @@ from pytest_wfbench.sweep.judge import read_judge
 from pytest_wfbench.sweep.places import exposed, unwritable
 from pytest_wfbench.sweep.plan import FileArms, Plan, base_of, closed_directories, sandbox_name
 from pytest_wfbench.sweep.recording import record_directory, record_problems
+from pytest_wfbench.sweep.reviewed import review_problems
 from pytest_wfbench.sweep.scripts import find_cassettes, load_scripts, uncovered, unjudgeable
 from pytest_wfbench.sweep.secrets import written_keys
 from pytest_wfbench.sweep.snapshot import MachineUnfit, snapshot
@@ -123,7 +124,8 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
         if task.task.id in templates:
             found.add(_skill_problems(task, templates[task.task.id], arms[task.file].chosen))
     found.add(key_problems(subjects))
-    found.add(written_keys([*files, *(entry.file for entry in arms.values())]))
+    written = [*files, *(entry.file for entry in arms.values()), *_overlay_files(options, directory, overlay)]
+    found.add(written_keys(written))
     found.add(moving_problems(subjects, arms.values()))
     found.add(record_problems(options, directory, subjects))
     found.add(wish_problems(subjects, options))
@@ -131,6 +133,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     found.add(_price_problems(options, directory))
     found.add(comparison_problems(options, directory))
     found.add(_proof_problems(tasks))
+    found.add(review_problems(tasks, templates, sandbox_name(options)))
     found.add(_unsupported(tasks, options))
     found.add(_same_as_base(overlay, templates))
     found.settle()
@@ -183,6 +186,11 @@ def _overlay(options: Options, directory: Path) -> tuple[tuple[Captured, ...], S
     return read_overlay(user_path(options.candidate_overlay, directory))
 
 
+def _overlay_files(options: Options, directory: Path, overlay: tuple[Captured, ...]) -> Iterator[Path]:
+    """Yield the candidate's files: they are kept as they are."""
+    return (user_path(options.candidate_overlay or "", directory) / entry.name for entry in overlay)
+
+
 def _same_as_base(overlay: tuple[Captured, ...], templates: Mapping[str, Template]) -> Iterator[Problem]:
     """An overlay that changes nothing would only measure noise."""
     trees = {template.path for template in templates.values()}
@@ -218,8 +226,12 @@ def _arms(
         for path, loaded in read.items()
     }
     problems.extend(_set_problems(list(choices.values()), options, overlay, plugin))
-    result = {f: FileArms(file=p, chosen=choices[p].paired, declared=read[p].arms) for f, p in by_file.items()}
+    result = {f: _file_arms(choices[p], read[p]) for f, p in by_file.items()}
     return result, problems
+
+
+def _file_arms(choice: Choice, read: LoadedArms) -> FileArms:
+    return FileArms(file=read.file, chosen=choice.paired, declared=read.arms, mirrors=read.mirrors)
 
 
 def _together(kinds: Iterable[frozenset[TaskKind]]) -> frozenset[TaskKind]:
@@ -279,7 +291,5 @@ def _unsupported(tasks: Sequence[LoadedTask], options: Options) -> Iterator[Prob
     """What reads well but would be passed over in silence is refused."""
     for loaded in tasks:
         task = loaded.task
-        if task.kind == "review":
-            yield loaded.problem("kind", f"{task.kind} tasks cannot be run yet", "Leave the task out")
         if task.mcp and options.sandbox == "host":
             yield loaded.problem("mcp", "MCP servers run in a sandbox of their own: host has none", "Leave the key out")
