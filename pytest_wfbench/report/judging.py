@@ -32,7 +32,9 @@ FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 # Providers that make models of their own: two models there need not share a gateway's fate or its faults.
-MAKERS = frozenset({"anthropic", "openai"})
+MAKERS = frozenset({"anthropic", "openai", "codex"})
+# Where a bare name leads.
+OWN = "opencode-go"
 
 
 def family_of(model: str) -> str | None:
@@ -42,8 +44,10 @@ def family_of(model: str) -> str | None:
 
 def gateway_of(model: str) -> str | None:
     """Return the gateway that a requested model is reached through, none for a maker's own and for a cassette."""
-    provider, slash, _ = model.partition("/")
-    return provider if slash and provider not in MAKERS and not model.startswith(REPLAY) else None
+    if not model or model.startswith(REPLAY):
+        return None
+    provider = model.partition("/")[0] if "/" in model else OWN
+    return None if provider in MAKERS else provider
 
 
 def doubts(rows: Rows, sweep: Sweep) -> Iterator[str]:
