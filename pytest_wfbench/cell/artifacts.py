@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_wfbench.cell.review import Review
 from pytest_wfbench.cell.sessions import SessionEnd
 from pytest_wfbench.digests import digest_bytes
 from pytest_wfbench.evidence.redact import Redactor
@@ -35,15 +36,23 @@ def cell_directory(results: Path, cell_id: str, attempt: int) -> Path:
 
 
 def keep_artifacts(
-    cell: Cell, sessions: Sequence[SessionEnd], change: Change | None, sweep: SweepContext, attempt: int = 1
+    cell: Cell,
+    sessions: Sequence[SessionEnd],
+    change: Change | None,
+    sweep: SweepContext,
+    attempt: int = 1,
+    review: Review | None = None,
 ) -> Artifacts:
-    """Write ``transcript.jsonl``, ``patch.diff`` and ``stderr.txt`` of one attempt of a cell."""
+    """Write ``transcript.jsonl``, ``stderr.txt`` and ``patch.diff`` or ``review.json`` of one attempt of a cell."""
     directory = cell_directory(sweep.results, cell.id, attempt)
     directory.mkdir(parents=True, exist_ok=True)
     transcript = "".join(f"{line}\n" for line in _transcript(sessions, sweep.redactor)).encode()
     write_atomic(directory / "transcript.jsonl", transcript)
     errors = "".join(f"== {end.name}\n{_printable(end.finished.stderr, sweep.redactor)}\n" for end in sessions)
     write_atomic(directory / STDERR, errors)
+    if review and review.artifact:
+        found = sweep.redactor.value(review.artifact.model_dump(mode="json"))
+        write_atomic(directory / "review.json", json.dumps(found, ensure_ascii=True, indent=1) + "\n")
     patch = None
     if change and change.patch:
         data = sweep.redactor.text(change.patch.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

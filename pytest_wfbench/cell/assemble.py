@@ -14,6 +14,7 @@ from pytest_wfbench.agents.events import clip
 from pytest_wfbench.agents.stream import UsageClaim
 from pytest_wfbench.cell.artifacts import Artifacts
 from pytest_wfbench.cell.question import Grade, judgement_of
+from pytest_wfbench.cell.review import Review
 from pytest_wfbench.cell.sessions import Fault, SessionEnd, skill_fault
 from pytest_wfbench.cell.trouble import kind_of
 from pytest_wfbench.clock import now, stamp
@@ -57,6 +58,7 @@ class CellRecord:
     trouble: tuple[Exception, ...] = ()
     cut: bool = False
     grade: Grade | None = None
+    review: Review | None = None
     attempt: int = 1
 
 
@@ -77,6 +79,7 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
         authored_tests_passed=record.verify.ok if record.verify else None,
         oracle_passed=record.oracle.passed if record.oracle else None,
         **_graded(record, sweep),
+        review=record.review.scores.model_dump() if record.review and record.review.scores else None,
         **_metered(record, usage, sweep.redactor),
         cost_usd=None if usage.incomplete else sweep.prices.cell_cost(events),
         price_table=sweep.prices.label,
@@ -111,6 +114,8 @@ def cell_faults(record: CellRecord) -> Iterator[Fault]:
         yield Fault("miss", kind, record.oracle.reason or "the oracle failed")
     if record.grade and record.grade.fault:
         yield record.grade.fault
+    if record.review and record.review.fault:
+        yield record.review.fault
 
 
 def _verify_faults(verify: Finished) -> Iterator[Fault]:

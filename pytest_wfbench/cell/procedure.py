@@ -9,6 +9,7 @@ from pytest_wfbench.cell.artifacts import Artifacts, keep_artifacts
 from pytest_wfbench.cell.assemble import CellRecord, build_row
 from pytest_wfbench.cell.changes import Unreadable, changes_of
 from pytest_wfbench.cell.question import Grade, Grader, asked_usage
+from pytest_wfbench.cell.review import Desk, Review, open_desk
 from pytest_wfbench.cell.sessions import Fault, SessionEnd, SessionRunner
 from pytest_wfbench.cell.trouble import attempt
 from pytest_wfbench.clock import now
@@ -36,7 +37,7 @@ def run_cell(
     judge: Judge | None = None,
     attempt_number: int = 1,
 ) -> Row:
-    """Run the arm's sessions, then ``verify``, then the oracle, and return the row; or have an answer graded.
+    """Run the arm's sessions, then ``verify``, then the oracle, and return the row; or grade an answer, or a review.
 
     A session that is no evidence (unusable) is never verified or judged; a session that is a miss of its own is, since
     its numbers were paid for. Where nothing was changed there is nothing to verify. ``opening`` is what it took to open
@@ -47,10 +48,11 @@ def run_cell(
     """
     began, started_at = time.monotonic(), now()
     grader = Grader(cell, workspace, sandbox, gateway, judge)
-    course = Course(cell, workspace, sandbox, oracle, sweep, grader, attempt_number)
+    desk = open_desk(sweep.plan.loaded(cell.task.id), workspace, sandbox) if cell.task.kind == "review" else None
+    course = Course(cell, workspace, sandbox, oracle, sweep, grader, attempt_number, desk)
     wishes = (sweep.plan.options.effort, sweep.plan.agent_options(cell.subject.agent))
     plugin = sweep.plan.plugin_of(cell.arm)
-    runner = SessionRunner(cell, workspace, sandbox, gateway, agent, *wishes, plugin)
+    runner = SessionRunner(cell, workspace, sandbox, gateway, agent, *wishes, plugin, desk.stage if desk else None)
     trouble = tuple(error for error in (attempt(lambda: course.run(runner)), attempt(course.keep)) if error)
     if trouble and not course.sessions:
         raise trouble[0]
@@ -74,6 +76,7 @@ def run_cell(
         trouble=trouble,
         cut=course.cut,
         grade=course.grade,
+        review=course.review,
         attempt=attempt_number,
     )
     return build_row(record, sweep)
@@ -90,6 +93,7 @@ class Course:
     sweep: SweepContext
     grader: Grader
     attempt: int = 1
+    desk: Desk | None = None
     sessions: list[SessionEnd] = field(default_factory=list)
     cut: bool = True
     change: Change | None = None
@@ -97,6 +101,7 @@ class Course:
     verify: Finished | None = None
     verdict: OracleResult | None = None
     grade: Grade | None = None
+    review: Review | None = None
     artifacts: Artifacts | None = None
 
     def run(self, runner: SessionRunner) -> None:
@@ -108,7 +113,7 @@ class Course:
                 self.sweep.guard.halt(end.usage.sweep_spent, "budget")
         self.cut = False
         require_room(self.sweep.seat.scratch)
-        {"question": self._grade}.get(self.cell.task.kind, self._prove)()
+        {"question": self._grade, "review": self._score}.get(self.cell.task.kind, self._prove)()
 
     def _grade(self) -> None:
         """Grade what was answered; what was changed is not looked at, and a session at fault is never judged."""
@@ -116,6 +121,12 @@ class Course:
             self.grade = self.grader.grade(self.sessions)
             if spent := asked_usage(self.grade.judged).sweep_spent:
                 self.sweep.guard.halt(spent, "budget")
+
+    def _score(self) -> None:
+        """Score what was reviewed, which a session that is a miss of its own may have done too."""
+        faults = [end.fault for end in self.sessions if end.fault]
+        if self.desk is not None and all(map(_is_judged, faults)):
+            self.review = self.desk.score(whole=not faults)
 
     def _prove(self) -> None:
         """Prove what was made: by verify and oracle, where anything was changed."""
@@ -127,7 +138,9 @@ class Course:
     def keep(self) -> None:
         """Write the artifacts of what there is. Raises OSError."""
         if self.sessions:
-            self.artifacts = keep_artifacts(self.cell, self.sessions, self.change, self.sweep, self.attempt)
+            self.artifacts = keep_artifacts(
+                self.cell, self.sessions, self.change, self.sweep, self.attempt, self.review
+            )
 
 
 def _is_judged(fault: Fault | None) -> bool:

@@ -18,7 +18,7 @@ from pytest_wfbench.matrix.arms import SessionSpec
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.mcp.host import Ground, Services, serve
 from pytest_wfbench.sandbox.identity import choose_identity
-from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Cancel, Command, Data, Finished, Sandbox
+from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Cancel, Command, Data, Finished, Mount, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
 from pytest_wfbench.workspace.external import ExternalPlugin
@@ -53,6 +53,15 @@ class SessionEnd:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """Where sessions take place, when that is not simply the workspace: mounts, variables, and what ``{output}`` is."""
+
+    mounts: tuple[Mount, ...]
+    env: Mapping[str, str]
+    output: str
+
+
+@dataclass(frozen=True)
 class SessionRunner:
     """Runs the sessions of one cell in their order, and stops at the first that is at fault."""
 
@@ -64,6 +73,7 @@ class SessionRunner:
     effort: str | None
     options: Mapping[str, str]
     plugin: ExternalPlugin | None = None
+    stage: Stage | None = None
 
     def run_all(self) -> Iterator[SessionEnd]:
         """Yield each session as it ends."""
@@ -86,7 +96,7 @@ class SessionRunner:
         transcript = talk.read(self.agent.adapter, finished.stdout, finished.status)
         fault = session_fault(self._skill(spec), finished, transcript, usage, self.agent.adapter.uses_model)
         produced = None
-        if not fault and (spec.produces or spec is not self.cell.arm.sessions[-1]):
+        if not fault and self.stage is None and (spec.produces or spec is not self.cell.arm.sessions[-1]):
             produced, fault = self._handed_over(spec.produces)
         return SessionEnd(spec.name, transcript, usage, finished, produced, fault)
 
@@ -135,7 +145,7 @@ class SessionRunner:
         """Return what the agent is told: the session's prompt over the task's, then the further steps as they are."""
         first, *further = self.cell.task.steps_of(self.cell.variation)
         told = SessionInput(
-            prompt=spec.prompt.format(task=first, plan=plan or "", output=""),
+            prompt=spec.prompt.format(task=first, plan=plan or "", output=self.stage.output if self.stage else ""),
             model=self.cell.subject.model,
             session_id=str(uuid.uuid4()),
             timeout=timeout,
@@ -162,11 +172,12 @@ class SessionRunner:
     ) -> Command:
         start = talk.start(self.agent.adapter)
         plugin = (self.plugin.mount,) if self.plugin else ()
+        stage = self.stage or Stage(self.workspace.session_mounts(), {}, "")
         private = (*empty_user_skills(), *(Data(f"{HOME}/{name}", data) for name, data in start.files.items()))
         return Command(
             argv=start.argv,
-            mounts=(*self.workspace.session_mounts(), *self.agent.runtime.mounts, *services.mounts, *plugin, *private),
-            env=start.env,
+            mounts=(*stage.mounts, *self.agent.runtime.mounts, *services.mounts, *plugin, *private),
+            env={**start.env, **stage.env},
             stdin=start.stdin,
             timeout=timeout,
             gateway=door.socket if door else None,

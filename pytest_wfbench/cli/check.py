@@ -1,4 +1,4 @@
-"""``wfbench check``: the proof of every oracle, without a model."""
+"""``wfbench check``: the proof of every oracle, and of every review's labels, without a model."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ WORDS = {True: "pass", False: "fail", None: "-"}
 def command(paths: tuple[Path, ...], only: str | None, repeat: int, sabotage: bool, as_json: bool) -> None:
     """Prove the oracles of case files: fail on the ref, pass on the reference, fail on each bad one.
 
+    For reviews: the change applies, and every label's path and lines exist with it applied.
     For oracles with junit results it records which tests must run in <oracle>.expect.json.
 
     Exit status: 0 when every oracle is proven, 1 when one is not or no sandbox works here, 5 when -k fits no task.
@@ -57,7 +58,7 @@ def command(paths: tuple[Path, ...], only: str | None, repeat: int, sabotage: bo
 
 def _chosen(tasks: Sequence[LoadedTask], only: str | None) -> list[LoadedTask]:
     if not tasks:
-        raise CliError("no task with an oracle was found. Name a directory with *.cases.yaml files")
+        raise CliError("no task with an oracle or labels was found. Name a directory with *.cases.yaml files")
     chosen = [loaded for loaded in tasks if not only or only in loaded.task.id]
     if not chosen:
         known = ", ".join(sorted(loaded.task.id for loaded in tasks))

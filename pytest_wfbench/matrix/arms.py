@@ -104,6 +104,7 @@ def _arm_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     yield from _skill_rules(raw, sessions)
     yield from _order_rules(sessions)
     yield from _question_rules(raw, sessions)
+    yield from _review_rules(raw, sessions)
     overlay, incumbent = raw.get("overlay") is True, raw.get("candidate_of")
     if overlay and incumbent is None:
         yield ("overlay",), "an arm with an overlay has no incumbent: name it with `candidate_of`"
@@ -133,6 +134,17 @@ def _question_rules(raw: Mapping[str, Any], sessions: list[tuple[int, Any]]) -> 
     for index, session in sessions:
         if session.get("produces") is not None:
             yield ("sessions", index, "produces"), "an arm for questions hands nothing over: leave out `produces`"
+
+
+def _review_rules(raw: Mapping[str, Any], sessions: list[tuple[int, Any]]) -> Iterator[tuple[Location, str]]:
+    """A review's workspace cannot be written to, and only a review has an output."""
+    kinds = raw.get("kinds")
+    reviews = isinstance(kinds, list | tuple) and "review" in kinds
+    for index, session in sessions:
+        if reviews and session.get("produces") is not None:
+            yield ("sessions", index, "produces"), "an arm for reviews hands nothing over: leave out `produces`"
+        if not reviews and "output" in _fields_of(session.get("prompt")):
+            yield ("sessions", index, "prompt"), "{output} is where a review is written: add `review` to `kinds`"
 
 
 def _order_rules(sessions: list[tuple[int, Any]]) -> Iterator[tuple[Location, str]]:

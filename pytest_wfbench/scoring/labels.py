@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -12,8 +13,20 @@ MOST_LABELS = 100
 LABELS_LIMIT = 1 << 20
 
 
+Where = tuple[str | int, ...]
+
+
 class InvalidLabels(ValueError):
-    """Labels that cannot be scored against; the message is one line with the key and what is wrong with it."""
+    """Labels that cannot be scored against; the message is one line with the first key and what is wrong with it.
+
+    ``faults`` are all of them: where, and what.
+    """
+
+    def __init__(self, faults: Sequence[tuple[Where, str]]) -> None:
+        self.faults = tuple(faults)
+        where, said = self.faults[0]
+        key = ".".join(map(str, where))
+        super().__init__(f"labels: {key + ': ' if key else ''}{said}")
 
 
 class Label(Strict):
@@ -57,7 +70,5 @@ def read_labels(data: bytes) -> Labels:
     try:
         return Labels.model_validate_json(data)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, fault["loc"]))
-        said = fault["msg"].removeprefix("Value error, ")
-        raise InvalidLabels(f"labels: {where + ': ' if where else ''}{said}") from None
+        found = error.errors(include_url=False, include_input=False)
+        raise InvalidLabels([(fault["loc"], fault["msg"].removeprefix("Value error, ")) for fault in found]) from None

@@ -14,7 +14,7 @@ from pytest_wfbench.sandbox.spec import Bounds, Command, Mount, Sandbox
 from pytest_wfbench.scoring.oracle import Oracle, OracleResult
 from pytest_wfbench.scoring.sabotage import EXIT_AT_IMPORT, SABOTAGES, Sabotage
 
-OracleKind = Literal["black-box", "in-process"]
+OracleKind = Literal["black-box", "in-process", "labels"]
 
 
 class PatchRefused(Exception):
@@ -31,10 +31,13 @@ class States(Protocol):
 
 @dataclass(frozen=True)
 class StateResult:
-    """What verify and oracle said of one state. ``oracle`` has one entry a repeat; ``wanted`` is what it must be."""
+    """What verify and oracle said of one state. ``oracle`` has one entry a repeat; ``wanted`` is what it must be.
+
+    A review's state has neither.
+    """
 
     state: str
-    wanted: bool
+    wanted: bool | None
     verify: bool | None
     oracle: tuple[bool, ...]
     fault: str | None
@@ -45,7 +48,7 @@ class Proof:
     """All states of one task. ``expectation`` is what its oracle must show from now on, for ``results: junit``.
 
     ``kind`` is ``in-process`` for those, and for an oracle of another kind that a planted end of the process fooled:
-    the candidate runs inside it.
+    the candidate runs inside it. That of a review is ``labels``.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""The proof of the oracles of case files: their states as workspaces, and what is recorded of them."""
+"""The proof of the oracles and labels of case files: their states as workspaces, and what is recorded of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, shelves
 from pytest_wfbench.sandbox.spec import Bounds, Command, Mount, Sandbox
 from pytest_wfbench.scoring.oracle import Oracle
-from pytest_wfbench.scoring.prove import PatchRefused, Proof, Prover
+from pytest_wfbench.scoring.prove import PatchRefused, Proof, Prover, StateResult
 from pytest_wfbench.sweep.context import bounds_of
 from pytest_wfbench.sweep.dependencies import with_dependencies
+from pytest_wfbench.sweep.reviewed import review_faults
 from pytest_wfbench.sweep.scratch import scratch_directory
 from pytest_wfbench.sweep.snapshot import require_machine, snapshot
 from pytest_wfbench.workspace.ground import Ground, survey
@@ -28,7 +29,7 @@ PLANT_SECONDS = 60.0
 
 
 def load_for_proof(paths: Sequence[Path]) -> tuple[LoadedTask, ...]:
-    """Read the tasks that have an oracle from case files, and from directories of them.
+    """Read the tasks that have an oracle or labels from case files, and from directories of them.
 
     Raises:
         InvalidCases: with every fault of every file.
@@ -37,7 +38,7 @@ def load_for_proof(paths: Sequence[Path]) -> tuple[LoadedTask, ...]:
     loaded = load_cases([file.absolute() for file in files])
     if loaded.problems:
         raise InvalidCases(loaded.problems)
-    return tuple(task for task in loaded.tasks if task.task.oracle)
+    return tuple(task for task in loaded.tasks if task.task.hides)
 
 
 def proofs(tasks: Sequence[LoadedTask], *, repeat: int, sabotage: bool) -> Iterator[tuple[LoadedTask, Proof]]:
@@ -59,7 +60,17 @@ def proofs(tasks: Sequence[LoadedTask], *, repeat: int, sabotage: bool) -> Itera
             bounds = bounds_of(loaded.task.limits)
             ground = survey(sandbox, scratch, identity)
             states = TaskStates(loaded, templates[loaded.task.id], sandbox, ground, bounds)
-            yield loaded, Prover(loaded, states, sandbox, states.oracle(), bounds, repeat, sabotage).prove()
+            if loaded.task.labels:
+                yield loaded, _review_proof(loaded, states)
+            else:
+                yield loaded, Prover(loaded, states, sandbox, states.oracle(), bounds, repeat, sabotage).prove()
+
+
+def _review_proof(loaded: LoadedTask, states: TaskStates) -> Proof:
+    """Say what is wrong with a review's change and labels, each on a line of its own."""
+    faults: list[str | None] = [str(problem) for problem in review_faults(loaded, states.make)]
+    results = tuple(StateResult("patched", None, None, (), fault) for fault in faults or [None])
+    return Proof(loaded.task.id, "labels", results, None)
 
 
 @dataclass(frozen=True)
@@ -98,21 +109,25 @@ class TaskStates:
             workspace.remove()
 
     def _start(self, patch: bytes | None) -> StartState:
-        task = self.loaded.task
         try:
-            return make_start(
-                self.template,
-                setup=task.setup,
-                patch=patch,
-                timeout=task.timeout.setup,
-                bounds=self.bounds,
-                sandbox=self.sandbox,
-                identity=self.identity,
-                cache=shelves(self.identity, self.sandbox.name),
-                copies=self.ground.copies,
-            )
+            return self.make(patch)
         except SetupFailed as error:
             raise PatchRefused(" ".join(str(error).split())) from error
+
+    def make(self, patch: bytes | None) -> StartState:
+        """Return the task's repository after its setup and with a patch on it. Raises SetupFailed."""
+        task = self.loaded.task
+        return make_start(
+            self.template,
+            setup=task.setup,
+            patch=patch,
+            timeout=task.timeout.setup,
+            bounds=self.bounds,
+            sandbox=self.sandbox,
+            identity=self.identity,
+            cache=shelves(self.identity, self.sandbox.name),
+            copies=self.ground.copies,
+        )
 
     def _run(self, program: str, mounts: tuple[Mount, ...]) -> None:
         ended = self.sandbox.run(Command(("python3", "-I", "-c", program), mounts, PLANT_SECONDS))

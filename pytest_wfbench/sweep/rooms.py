@@ -44,6 +44,7 @@ def open_cell_workspace(cell: Cell, sandbox: Sandbox, sweep: SweepContext) -> Wo
     start = make_start(
         sweep.plan.templates[cell.task.id],
         setup=cell.task.setup,
+        patch=patch.data if (patch := sweep.plan.loaded(cell.task.id).hidden.patch) else None,
         overlay_files=sweep.plan.overlay_of(cell.arm),
         timeout=cell.task.timeout.setup,
         bounds=bounds_of(cell.task.limits),

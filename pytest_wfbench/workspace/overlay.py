@@ -49,6 +49,11 @@ class Workspace(Protocol):
         ...
 
     @property
+    def directory(self) -> Path:
+        """A directory of its own, which is removed with it; no mount shows it whole."""
+        ...
+
+    @property
     def prefixes(self) -> tuple[str, ...]:
         """The paths that have an upper of their own, as ``raw_mounts`` numbers them."""
         ...
