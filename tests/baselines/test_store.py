@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,16 @@ class TestStore:
         store.write(bad.path, b'{"schema_version": 2}')
         with pytest.raises(EvidenceError, match=r"20261102T000000Z-abcdef\.json: no baseline that this version reads"):
             load(store, bad)
+
+    @pytest.mark.parametrize("change", [{"valid": 2}, {"resolved": 2}, {"runs": -1}, {"tokens": -1.0}, {"extra": 1}])
+    def test_numbers_that_cannot_be(self, store: Store, change: dict[str, Any]) -> None:
+        """A summary that contradicts itself is no baseline."""
+        made = json.loads(baseline().to_json())
+        made["entries"][0] |= change
+        entry = Entry("branch", "x", made["sweep_id"])
+        store.write(entry.path, json.dumps(made).encode())
+        with pytest.raises(EvidenceError, match="no baseline"):
+            load(store, entry)
 
     def test_gone(self, store: Store) -> None:
         """One that is not there any more is an error."""

@@ -180,6 +180,15 @@ class TestLadder:
         whole(text)
 
 
+def test_reasons_go_before_links(demo: ModuleType) -> None:
+    """Where there is room for links but not for reasons, links stay."""
+    rows = [question(demo, n, outcome="miss", reason="é" * 150) for n in range(10)]
+    made = report(demo, rows, **TRACES)
+    with_both, room = render_comment(made), len(render_comment(made).encode()) - 100
+    text = render_comment(made, limit=room)
+    assert ("éé" in with_both, "éé" in text, "<details>" in text, "question-0009" in text) == (True, False, True, True)
+
+
 class TestTraces:
     def test_links(self, demo: ModuleType) -> None:
         """Each run links its trace, folded; ids are escaped."""
