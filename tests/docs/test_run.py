@@ -99,7 +99,6 @@ class TestReadme:
         ("marks", "words"),
         [
             ("kind: review", "review tasks cannot be run yet"),
-            ("kind: question", "question tasks cannot be run yet"),
         ],
     )
     def test_not_there_yet(self, greet: Shell, marks: str, words: str) -> None:
