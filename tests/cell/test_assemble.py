@@ -37,6 +37,8 @@ def faults(
         unreadable=None,
         verify=verify,
         oracle=oracle,
+        grade=None,
+        review=None,
     )
     found = list(cell_faults(record))
     assert all(fault.kind in (UNUSABLE_KINDS if fault.outcome == "unusable" else MISS_KINDS) for fault in found)
