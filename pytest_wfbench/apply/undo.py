@@ -1,0 +1,91 @@
+"""Back to what was, in reverse and as often as need be: of a file that somebody else changed nothing is touched."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from pytest_wfbench.apply.errors import Refused
+from pytest_wfbench.apply.journal import Change, Journal
+from pytest_wfbench.apply.lease import InUse, await_writers
+from pytest_wfbench.apply.places import Place, Root
+from pytest_wfbench.apply.swap import Moved, Swap, settle, swap
+
+
+def undo_all(root: Root, journal: Journal, swapping: Swap = swap, *, final: bool = False) -> tuple[str, ...]:
+    """Undo an apply that is not done, and remove its journal where nothing is left to say.
+
+    With ``final`` the old bytes of a file that somebody changed since are removed: the repository's history has them.
+
+    Returns:
+        a sentence for each file that could not be put back.
+    """
+    left = tuple(
+        told for change in reversed(journal.plan.changes) if (told := _tried(root, journal, change, swapping, final))
+    )
+    for directory in reversed(journal.plan.directories):
+        root.remove_directory(directory)
+    if not left:
+        with suppress(OSError):
+            journal.remove(root)
+    return left
+
+
+def _tried(root: Root, journal: Journal, change: Change, swapping: Swap, final: bool) -> str | None:
+    try:
+        place = root.place(change.path)
+        settle(place, journal.staged(place))
+        journal.partial(place).remove()
+        staged = journal.staged(place)
+        return _removed(place, staged, change) if change.base is None else _back(place, staged, change, swapping, final)
+    except Refused as error:
+        return None if isinstance(error.__cause__, FileNotFoundError) and change.base is None else f"{error}."
+    except (OSError, Moved) as error:
+        told = error.strerror if isinstance(error, OSError) else "it was replaced meanwhile"
+        return f"{change.path} could not be put back: {told}."
+
+
+def _back(place: Place, staged: Place, change: Change, swapping: Swap, final: bool) -> str | None:
+    now, kept = place.read(), staged.read()
+    if kept is None:
+        return None
+    if kept.digest == change.new:
+        staged.remove()
+        return None
+    if now is not None and now.digest == change.new:
+        swapping(place, staged)
+        if _nobodys(staged, change):
+            staged.remove()
+            place.sync()
+            return None
+        swapping(place, staged)
+    if final and kept.digest == change.base:
+        staged.remove()
+        return None
+    return f"{change.path} was edited meanwhile and is kept as it is; what was there before is {staged.shown}."
+
+
+def _nobodys(staged: Place, change: Change) -> bool:
+    """Whether what was taken back is still what was put there, and nobody is writing to it."""
+    try:
+        await_writers(staged)
+    except InUse:
+        return False
+    back = staged.read()
+    return back is not None and back.digest == change.new
+
+
+def _removed(place: Place, staged: Place, change: Change) -> str | None:
+    now, kept = place.read(), staged.read()
+    if kept is None:
+        return None
+    if now is not None and now.inode == kept.inode:
+        place.remove()
+        after = staged.read()
+        if after is not None and after.digest != change.new:
+            # Somebody wrote to it: that is theirs now, and goes back where they will look for it.
+            os.rename(staged.name, place.name, src_dir_fd=staged.directory, dst_dir_fd=place.directory)
+            return None
+    staged.remove()
+    place.sync()
+    return None
