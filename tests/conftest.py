@@ -15,6 +15,12 @@ from tests.suite import FILES, Suite
 pytest_plugins = ["pytester"]
 
 
+@pytest.fixture(autouse=True)
+def _no_step_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps of tests are not to be summed up where these tests run as a job."""
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Suite]:
     """A suite that needs no model."""

@@ -51,9 +51,8 @@ class Entry:
         """Its name in the store."""
         segment = quote(self.name, safe="")
         # No name is hidden, or leads to the parent.
-        return (
-            f"{self.kind}/{segment.replace('.', '%2E', 1) if segment[:1] == '.' else segment}/{self.sweep_id}{SUFFIX}"
-        )
+        safe = f"%2E{segment[1:]}" if segment.startswith(".") else segment
+        return f"{self.kind}/{safe}/{self.sweep_id}{SUFFIX}"
 
 
 def entries(store: Store) -> tuple[Entry, ...]:

@@ -14,6 +14,7 @@ MODELS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "row": ("pytest_wfbench.evidence.row", "Row"),
         "sweep": ("pytest_wfbench.evidence.manifest", "Sweep"),
         "task": ("pytest_wfbench.matrix.task", "Task"),
+        "baseline": ("pytest_wfbench.evidence.baseline", "Baseline"),
         "promotion": ("pytest_wfbench.promotion.model", "Promotion"),
     }
 )
@@ -22,7 +23,7 @@ MODELS: Mapping[str, tuple[str, str]] = MappingProxyType(
 @click.command("schema")
 @click.argument("name", type=click.Choice(sorted(MODELS)))
 def command(name: str) -> None:
-    """Print the JSON Schema of a row, a sweep manifest, a task or a promotion.
+    """Print the JSON Schema of a row, a sweep manifest, a task, a baseline or a promotion.
 
     \b
     Example:
