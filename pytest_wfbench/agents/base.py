@@ -21,8 +21,8 @@ class Runtime:
     """An installed agent: its version as it prints it, and the read-only mounts it needs.
 
     ``reports_events`` is false where it cannot say which tools it called: it is unsupported in arms with skills.
-    ``mcp`` is true where it can start stdio MCP servers, ``plugins`` where it can load a plugin from a directory and
-    names its skills ``<plugin>:<skill>``. ``trial`` is a command that shows in a sandbox with these
+    ``mcp`` is true where it can start stdio MCP servers, ``plugins`` where it can load a plugin from a directory, or
+    is told its skills' files, and names these ``<plugin>:<skill>``. ``trial`` is a command that shows in a sandbox with these
     mounts that the agent starts there, and prints its version; nothing is tried where there is none.
     """
 

@@ -50,7 +50,7 @@ class MiniAgent:
         if not any(origin.is_relative_to(Path(prefix).resolve()) for prefix in (sys.prefix, sys.base_prefix)):
             raise AgentUnavailable(f"mini-swe-agent lies in {spec.origin}, outside {sys.prefix}; {REMEDY}")
         version = importlib.metadata.version("mini-swe-agent")
-        return Runtime(version=f"mini-swe-agent {version}", trial=("python3", "-I", "-c", _TRIAL))
+        return Runtime(version=f"mini-swe-agent {version}", plugins=True, trial=("python3", "-I", "-c", _TRIAL))
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start the program in the private home, in isolated mode: nothing of the workspace is imported."""

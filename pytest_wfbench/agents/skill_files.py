@@ -8,16 +8,20 @@ from typing import Any
 
 from pytest_wfbench.agents.stream import SkillUse, StreamEvent, ToolCall, ToolResult
 from pytest_wfbench.matrix.arms import SKILL_ROOT
-from pytest_wfbench.sandbox.spec import WORKSPACE
+from pytest_wfbench.sandbox.spec import PLUGINS, WORKSPACE
 
-_PATH = rf"(?:\./|{re.escape(WORKSPACE)}/)?{re.escape(SKILL_ROOT)}/(?P<name>[a-z0-9][a-z0-9_.-]{{0,79}})/SKILL\.md"
+_SLUG = r"[a-z0-9][a-z0-9_.-]{0,79}"
+_OWN = rf"(?:\./|{re.escape(WORKSPACE)}/)?{re.escape(SKILL_ROOT)}"
+_FOREIGN = rf"{re.escape(PLUGINS)}/(?P<plugin>{_SLUG})/skills"
+_PATH = rf"(?:{_OWN}|{_FOREIGN})/(?P<name>{_SLUG})/SKILL\.md"
 _READ_PATH = re.compile(_PATH)
 _READ_COMMAND = re.compile(rf"[ \t]*cat[ \t]+(?P<quote>['\"]?){_PATH}(?P=quote)[ \t\n]*")
 
 
 def skill_file(skill: str) -> str:
-    """Return the path of a skill's file, relative to the workspace."""
-    return f"{SKILL_ROOT}/{skill}/SKILL.md"
+    """Return the path of a skill's file, relative to the workspace; that of ``<plugin>:<skill>`` is absolute."""
+    plugin, _, name = skill.rpartition(":")
+    return f"{PLUGINS}/{plugin}/skills/{name}/SKILL.md" if plugin else f"{SKILL_ROOT}/{name}/SKILL.md"
 
 
 def prompt_with_file(prompt: str, skill: str | None) -> str:
@@ -42,7 +46,7 @@ def skill_read(call: ToolCall) -> str | None:
 
     Two forms count: the tool ``bash`` with the one command ``cat FILE`` (plain or quoted, no pipe, chain, redirection,
     option or second file, since their success would not be that of the read), and the tool ``read`` with the one
-    argument ``path``. FILE is relative, with or without ``./``, or below the workspace.
+    argument ``path``. FILE is relative, with or without ``./``, or below the workspace, or a plugin's own.
     """
     match call.name, call.arguments:
         case "bash", {"command": str(text), **rest} if not rest:
@@ -51,7 +55,9 @@ def skill_read(call: ToolCall) -> str | None:
             found = _READ_PATH.fullmatch(text)
         case _:
             return None
-    return found["name"] if found else None
+    if found is None:
+        return None
+    return f"{found['plugin']}:{found['name']}" if found["plugin"] else found["name"]
 
 
 def with_skill_uses(events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:

@@ -12,6 +12,8 @@ STREAM = 64 * 1024 * 1024
 
 WORKSPACE = "/workspace"
 HOME = "/home/agent"
+# Each external plugin lies in a directory of its name here.
+PLUGINS = "/opt/wfbench/plugins"
 GATEWAY_PORT = 4000
 GATEWAY_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
 

@@ -178,6 +178,8 @@ class Plan(BaseModel):
         runtime = self.runtimes.get(str(cell.subject))
         if cell.arm.plugin and runtime and not runtime.plugins:
             return Skip("unsupported", f"{cell.subject} has no plugins, which {cell.arm.name} needs")
+        if cell.arm.plugin and self.options.sandbox == "host" and get_agent(cell.subject.agent).skills == "file":
+            return Skip("unsupported", f"{cell.subject} finds no plugin's skill files where there is no sandbox")
         if cell.arm.skills and runtime and not runtime.reports_events:
             return Skip(
                 "unsupported", f"{cell.subject} reports no events, so {cell.arm.name} cannot be proven to use skills"

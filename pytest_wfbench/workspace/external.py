@@ -16,10 +16,9 @@ from pytest_wfbench.files import UnsafeFile, read_untrusted
 from pytest_wfbench.matrix.fields import SLUG
 from pytest_wfbench.sandbox.identity import Identity
 from pytest_wfbench.sandbox.removal import remove_tree
-from pytest_wfbench.sandbox.spec import Bind
+from pytest_wfbench.sandbox.spec import PLUGINS, Bind
 from pytest_wfbench.workspace.shelf import fetch
 
-TARGET = "/opt/wfbench/plugin"
 MANIFEST = ".claude-plugin/plugin.json"
 SKILLS = "skills"
 MAX_FILES = 2000
@@ -71,7 +70,7 @@ class ExternalPlugin(BaseModel):
     @property
     def mount(self) -> Bind:
         """What shows it, read-only, in a session."""
-        return Bind(self.path, TARGET)
+        return Bind(self.path, f"{PLUGINS}/{self.name}")
 
 
 class _Manifest(BaseModel):

@@ -33,6 +33,15 @@ def test_a_read(command: str) -> None:
     assert read_of(command) == "work"
 
 
+def test_of_a_plugin() -> None:
+    """The file of a plugin's skill is another one, and read as such."""
+    path = skill_file("ours:work")
+    assert path == "/opt/wfbench/plugins/ours/skills/work/SKILL.md"
+    assert f"`cat {path}`" in prompt_with_file("Do it.", "ours:work")
+    assert read_of(f"cat {path}") == "ours:work"
+    assert read_of(f"cat .{path}") is read_of(f"cat {path.replace('ours', '..')}") is None
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -11,10 +11,13 @@ import pytest
 
 from pytest_wfbench.evidence.row import PluginBinding, Row
 from pytest_wfbench.evidence.store import read_sweep
-from pytest_wfbench.workspace.external import MANIFEST, TARGET, plugin_digest, read_plugin
+from pytest_wfbench.sandbox.spec import PLUGINS
+from pytest_wfbench.workspace.external import MANIFEST, plugin_digest, read_plugin
 from tests.e2e.conftest import Ended, require_agent, sweep
 
 pytestmark = pytest.mark.slow
+
+TARGET = f"{PLUGINS}/ours"
 
 CASES = """\
 kind: implementation
@@ -78,7 +81,7 @@ FILES = {
     # The repository has a skill of the same name: it is not the plugin's.
     "cases/cassettes/ours/direct.yaml": cassette([shell(LOOK), skill("work"), WORK], arm="ce_workflow_direct"),
     "cases/cassettes/ours/bare.yaml": cassette([skill("ours:work"), shell(f"ls {TARGET}"), WORK], arm="baseline"),
-    "cases/cassettes/ours/mini.yaml": cassette([], arm="baseline").replace("claude-code", "mini"),
+    "idle.sh": "#!/bin/sh\nexit 0\n",
 }
 
 
@@ -97,7 +100,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ended(root: Path) -> Ended:
     """Two plugin arms and the bare task, with an agent that has plugins and one that has none."""
     require_agent("claude-code")
-    subjects = [f"--wfbench-subject={agent}:replay/ours" for agent in ("claude-code", "mini")]
+    subjects = [f"--wfbench-subject={subject}" for subject in ("claude-code:replay/ours", "command:idle.sh")]
     plugin = ("--wfbench-plugin-dir=ours", "--wfbench-plugin-version=0.3.1")
     arms = "--wfbench-arms=ce_workflow,ce_workflow_direct,baseline"
     return sweep(root / "results", "cases", *subjects, *plugin, arms, "-rs", cwd=root)
@@ -164,5 +167,5 @@ class TestSkills:
 
 def test_agent_without_plugins(ended: Ended) -> None:
     """A subject that has no plugins is unsupported in arms that need one."""
-    assert "mini:replay/ours has no plugins, which ce_workflow needs" in ended.output
-    assert {row.arm for row in ended.rows if row.agent == "mini" and row.outcome != "skipped"} == {"baseline"}
+    assert "command:idle.sh has no plugins, which ce_workflow needs" in ended.output
+    assert {row.arm for row in ended.rows if row.agent == "command" and row.outcome != "skipped"} == {"baseline"}
