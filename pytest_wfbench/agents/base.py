@@ -22,8 +22,8 @@ class Runtime:
 
     ``reports_events`` is false where it cannot say which tools it called: it is unsupported in arms with skills.
     ``mcp`` is true where it can start stdio MCP servers, ``plugins`` where it can load a plugin from a directory, or
-    is told its skills' files, and names these ``<plugin>:<skill>``. ``trial`` is a command that shows in a sandbox with these
-    mounts that the agent starts there, and prints its version; nothing is tried where there is none.
+    is told the files of its skills, and names these ``<plugin>:<skill>``. ``trial`` is a command that shows in a
+    sandbox with these mounts that the agent starts there, and prints its version; nothing is tried where there is none.
     """
 
     version: str
