@@ -18,6 +18,7 @@ from pytest_wfbench.files import UnsafeFile, read_untrusted, write_atomic
 
 PREFIX = ".wfbench-recovery-"
 _NAME = re.compile(r"\.wfbench-recovery-([0-9a-f]{12})(\.done)?\.json\Z")
+_TORN = re.compile(r"\.\.wfbench-recovery-[0-9a-f]{12}(\.done)?\.json\.[0-9a-f]{12}\Z")
 LIMIT = 1 << 20
 LONGEST = 200
 
@@ -85,6 +86,13 @@ def _short(name: str) -> str:
 def new_journal(plan: Plan) -> Journal:
     """Return a journal with a key of its own."""
     return Journal(secrets.token_hex(6), plan)
+
+
+def remove_torn(root: Root) -> None:
+    """Remove journals that were never whole: nothing was touched by their applies. Only for who holds the lock."""
+    for path in root.path.iterdir():
+        if _TORN.match(path.name):
+            Place(root.descriptor, path.name, path.name).remove()
 
 
 def journals(root: Root) -> Iterator[Journal]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_wfbench.apply.journal import Journal, journals
+from pytest_wfbench.apply.journal import Journal, journals, remove_torn
 from pytest_wfbench.apply.places import Root
 from pytest_wfbench.apply.undo import undo_all
 
@@ -16,6 +16,7 @@ def recover(root: Root) -> tuple[str, ...]:
         Refused: for a recovery file that does not read, or while another apply is at work.
     """
     with root.locked():
+        remove_torn(root)
         return tuple(told for journal in list(journals(root)) for told in _finished(root, journal))
 
 

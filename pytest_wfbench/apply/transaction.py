@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from pytest_wfbench.apply.errors import Faulted, Refused, Stopped
-from pytest_wfbench.apply.journal import Change, Journal, Plan, journals, new_journal
+from pytest_wfbench.apply.journal import Change, Journal, Plan, journals, new_journal, remove_torn
 from pytest_wfbench.apply.lease import InUse, await_writers
 from pytest_wfbench.apply.places import Held, Place, Root
 from pytest_wfbench.apply.swap import Moved, Swap, swap
@@ -49,6 +49,7 @@ def apply_changes(
         Faulted: when all was undone that could be.
     """
     with root.locked():
+        remove_torn(root)
         if found := next(journals(root), None):
             raise Refused(f"{found.name} is there: an earlier apply was cut short. Finish it with --recover first")
         for change in changes:

@@ -120,7 +120,7 @@ def _decision(decision: Decision | OldDecision) -> Iterator[str]:
     by = f" by {decision.metric}" if decision.metric else ""
     yield f"{decision.candidate_arm}{against}{by}: {SAID[decision.decision]}."
     for reason in decision.reasons:
-        yield f"  {reason[:1].upper()}{reason[1:]}{'' if reason.endswith('.') else '.'}"
+        yield f"- {reason[:1].upper()}{reason[1:]}{'' if reason.endswith('.') else '.'}"
 
 
 SAID: Mapping[Decided, str] = MappingProxyType({
