@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_wfbench.evidence.ci import Ci, ci_of
+import pytest
+
+from pytest_wfbench.evidence.ci import Ci, branch_of, ci_of
 
 GITHUB = {
     "GITHUB_ACTIONS": "true",
@@ -36,3 +38,23 @@ def test_a_number_that_is_none() -> None:
     found = ci_of(GITHUB | {"GITHUB_RUN_NUMBER": "x"})
     assert found
     assert found.order is None
+
+
+ON_GITHUB, ON_GITLAB = {"GITHUB_ACTIONS": "true"}, {"GITLAB_CI": "true"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "branch"),
+    [
+        ({**ON_GITHUB, "GITHUB_HEAD_REF": "topic", "GITHUB_REF_NAME": "7/merge", "GITHUB_REF_TYPE": "branch"}, "topic"),
+        ({**ON_GITHUB, "GITHUB_HEAD_REF": "", "GITHUB_REF_NAME": "main", "GITHUB_REF_TYPE": "branch"}, "main"),
+        ({**ON_GITHUB, "GITHUB_REF_NAME": "v1", "GITHUB_REF_TYPE": "tag"}, None),
+        ({**ON_GITLAB, "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "topic"}, "topic"),
+        ({**ON_GITLAB, "CI_COMMIT_BRANCH": "main"}, "main"),
+        ({**ON_GITLAB, "CI_COMMIT_TAG": "v1"}, None),
+        ({"GITHUB_HEAD_REF": "topic"}, None),
+    ],
+)
+def test_branch(environ: dict[str, str], branch: str | None) -> None:
+    """The branch that is tested is that of the pull request, else the one that was pushed; a tag is none."""
+    assert branch_of(environ) == branch
