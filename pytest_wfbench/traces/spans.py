@@ -120,7 +120,7 @@ def _session(root: Span, row: Row, name: str, calls: Sequence[_Timed], steps: Se
     own = name in HARNESS
     told: dict[str, Value | None] = {
         "gen_ai.operation.name": None if own else "invoke_agent", "gen_ai.agent.name": None if own else row.agent,
-        "gen_ai.agent.version": None if own else row.agent_version, "gen_ai.conversation.id": name,
+        "gen_ai.agent.version": None if own else row.agent_version, "gen_ai.conversation.id": f"{row.cell_id}/{name}",
         "gen_ai.request.model": row.requested_model, "wfbench.session": name,
     }  # fmt: skip
     shown = name if own else f"invoke_agent {row.agent}"
@@ -137,7 +137,7 @@ def _call(session: Span, event: Event, start: int, end: int) -> Span:
         "gen_ai.operation.name": "chat", "gen_ai.provider.name": _provider(event),
         "gen_ai.request.model": event.requested_model, "gen_ai.response.model": event.answered_model,
         "gen_ai.response.id": event.response_id, "gen_ai.request.max_tokens": event.max_output,
-        "gen_ai.conversation.id": event.session, "http.response.status_code": event.http_status,
+        "gen_ai.conversation.id": f"{event.cell_id}/{event.session}", "http.response.status_code": event.http_status,
         "wfbench.conversation": event.conversation, "wfbench.call.id": event.call_id,
         "wfbench.ttft_ms": event.ttft_ms, **_tokens(event),
     }  # fmt: skip

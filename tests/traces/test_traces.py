@@ -113,12 +113,13 @@ class TestSpans:
         (agent,) = [s for s in spans["invoke_agent mini"] if plain(s)["wfbench.session"] == "work"][:1]
         assert plain(agent)["gen_ai.operation.name"] == "invoke_agent"
         chats = [s for s in spans["chat anthropic/claude"] if s.parent_span_id == agent.span_id]
-        first = plain(chats[0])
+        first, cell = plain(chats[0]), plain(spans["cell a workflow"][0])["wfbench.cell.id"]
+        assert plain(agent)["gen_ai.conversation.id"] == f"{cell}/work"
         assert chats[0].kind == Span.SPAN_KIND_CLIENT
         assert {name: first[name] for name in first if name.startswith("gen_ai")} == {
             "gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic",
             "gen_ai.request.model": "anthropic/claude", "gen_ai.response.model": "claude-1",
-            "gen_ai.response.id": "msg-1", "gen_ai.conversation.id": "work", "gen_ai.usage.input_tokens": 100,
+            "gen_ai.response.id": "msg-1", "gen_ai.conversation.id": f"{cell}/work", "gen_ai.usage.input_tokens": 100,
             "gen_ai.usage.output_tokens": 5, "gen_ai.usage.cache_read.input_tokens": 70,
             "gen_ai.usage.cache_creation.input_tokens": 20,
         }  # fmt: skip
