@@ -77,6 +77,8 @@ def check_base(root: Root, change: Change) -> Held | None:
         raise Refused(f"{change.path} is there, but the candidate adds it: the evidence was made without it")
     if change.base is not None and held is None:
         raise Refused(f"{change.path} is not there, but the candidate changes it")
+    if held is not None and held.digest == change.new:
+        raise Refused(f"{change.path} is the candidate's file already")
     if held is not None and held.digest != change.base:
         raise Refused(f"{change.path} is {held.digest}, the evidence is bound to {change.base}: run the sweep again")
     return held
