@@ -8,6 +8,7 @@ from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.row import Row, Usage
 from pytest_wfbench.evidence.store import Rows
 from pytest_wfbench.matrix.subject import REPLAY
+from pytest_wfbench.report.integrity import boundaries, contamination, oracles, transcripts
 from pytest_wfbench.report.judging import doubts, votes
 from pytest_wfbench.report.words import dollars, plural, seconds
 
@@ -107,6 +108,10 @@ def _spared(rows: Rows, sweep: Sweep) -> Iterator[str]:
 CHECKS: tuple[Callable[[Rows, Sweep], Iterator[str]], ...] = (
     _whole,
     _sandboxed,
+    boundaries,
+    contamination,
+    oracles,
+    transcripts,
     _tested,
     doubts,
     _scripted,

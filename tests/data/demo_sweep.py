@@ -86,6 +86,7 @@ def _priced(task: str, arm: str, run: int) -> Row:
         num_turns=round(5 * size), tool_calls={"bash": round(4 * size), "edit": 2},
         timings={"session": round(40 * size, 3), "workspace": 0.02, "verify": 0.6, "oracle": 0.6},
         churn={"files": 2, "insertions": round(14 * size), "deletions": 3},
+        transcript_digest="sha256:" + "0" * 64,
         skills_expected=() if arm == "baseline" else ("work",),
     )  # fmt: skip
 
