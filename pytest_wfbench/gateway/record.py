@@ -55,7 +55,9 @@ class Recording:
 
     def open(self, session: Session, key: str) -> None:
         """Have a session recorded; ``key`` is its own, which no cassette may hold."""
-        if self.directory is None or session.sink is None or session.request.labels.session in UNPLAYED:
+        # A judge's sign of life is labelled as one of its cells' sessions.
+        unplayed = UNPLAYED & {session.request.labels.session, session.request.cell_id}
+        if self.directory is None or session.sink is None or unplayed:
             return
         path = self.directory / file_name(session.request.cell_id, session.request.labels.session)
         target = session.targets[session.request.models[0]]

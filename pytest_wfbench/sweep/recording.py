@@ -16,7 +16,7 @@ from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
 from pytest_wfbench.sweep.plan import Plan
-from pytest_wfbench.sweep.scripts import labels_of
+from pytest_wfbench.sweep.scripts import JUDGE, labels_of
 
 OPTION = "--wfbench-record"
 
@@ -57,12 +57,16 @@ def fill_gaps(plan: Plan, done: Collection[str]) -> None:
     if directory is None or not directory.is_dir():
         return
     for cell in plan.runnable():
-        if cell.id in done and plan.has_model(cell.subject):
-            for session in cell.arm.sessions:
-                _fill(directory / file_name(cell.id, session.name), cell, session.name)
+        if cell.id in done:
+            model = cell.subject.model
+            for session in cell.arm.sessions if plan.has_model(cell.subject) else ():
+                _fill(directory / file_name(cell.id, session.name), cell, session.name, model)
+            # Where a check failed no judge was asked.
+            if plan.judge is not None and cell.task.rubric is not None:
+                _fill(directory / file_name(cell.id, JUDGE), cell, JUDGE, plan.judge.model)
 
 
-def _fill(path: Path, cell: Cell, session: str) -> None:
+def _fill(path: Path, cell: Cell, session: str, model: str) -> None:
     if not path.exists():
-        name = cell.subject.model.rpartition("/")[2]
+        name = model.rpartition("/")[2]
         Tape(path, labels_of(cell, session), Voice("openai", name), lambda value: value).begin()

@@ -89,3 +89,18 @@ class TestGaps:
             ("work", first.run)
         ]
         assert second.id != first.id
+
+    def test_a_judge_who_was_not_asked(self, suite: Suite) -> None:
+        """A rubric whose answer failed a check has a cassette of its judge too, so that all can be replayed."""
+        suite.put("cases/tiny.cases.yaml", "kind: question\ntasks: [{id: finish, prompt: p, rubric: r}]\n")
+        suite.put("cases/arms.yaml", "arms: {a: {default: true, kinds: [question], sessions: [{name: work}]}}\n")
+        for name in ("demo", "judge"):
+            suite.put(f"cases/cassettes/{name}/a.yaml", SCRIPT)
+        plan = plan_of(suite, subject=["mini:replay/demo"], record="tape")
+        (cell,) = plan.cells()
+        (suite.path / "tape").mkdir()
+        fill_gaps(plan, {cell.id})
+        assert sorted(path.name for path in (suite.path / "tape").iterdir()) == [
+            f"{cell.id}.judge.yaml",
+            f"{cell.id}.work.yaml",
+        ]
