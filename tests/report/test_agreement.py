@@ -75,6 +75,7 @@ class TestStepSummary:
         comment = (tmp_path / "results/comment.md").read_text()
         assert place.read_text() == f"before\n{comment}{comment}"
 
+    @pytest.mark.slow
     def test_a_million_bytes(self, demo: ModuleType, tmp_path: Path) -> None:
         """It is never larger than a step's summary may be, whatever is there already."""
         derived, place = self.written(demo, tmp_path, 4000), tmp_path / "step.md"

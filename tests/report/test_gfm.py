@@ -147,6 +147,7 @@ class TestLadder:
         missed = [question(demo, n, outcome="miss", kind="rubric-missed", reason=said) for n in range(misses)]
         return report(demo, missed + [question(demo, n) for n in range(misses, misses + passes)], **changes)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("misses", "passes"), [(3, 6), (100, 50), (300, 1700), (2000, 0), (0, 2000)])
     def test_two_thousand_questions(self, demo: ModuleType, misses: int, passes: int) -> None:
         """Every rung is whole and fits, with its marker, its headline and its footer."""
