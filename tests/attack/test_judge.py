@@ -130,3 +130,28 @@ def test_no_answer_talks_a_credulous_judge_over(suite: Suite, judge: tuple[str, 
     kept = [path.read_bytes() for path in suite.results.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in data for data in kept)
     assert Path(suite.results / "usage.jsonl").read_text().count('"session":"judge"') == len(ANSWERS) + 1
+
+
+LEADER = """\
+#!/bin/sh
+found=closed
+ls /proc/$PPID/fd > /dev/null 2>&1 && found=listed
+cat /proc/$PPID/environ > /dev/null 2>&1 && found=environ
+head -c 1 /proc/$PPID/mem > /dev/null 2>&1 && found=memory
+for number in 0 1 2 3 4 5; do (echo '{"type": "turn"}' > /proc/$PPID/fd/$number) 2> /dev/null && found=written; done
+tr '\\0' ' ' < /proc/$PPID/cmdline | grep -q conversation.py || found=nobody
+kill -STOP $PPID 2> /dev/null && kill -CONT $PPID
+echo "{\\"type\\": \\"text\\", \\"text\\": \\"$found\\"}" >&$WFBENCH_EVENTS_FD
+echo '{"type": "final", "status": "ok"}' >&$WFBENCH_EVENTS_FD
+"""
+
+
+def test_the_leader_of_a_conversation_is_closed(suite: Suite) -> None:
+    """What leads a conversation has no descriptor, memory or environment that an agent can reach: its mark is safe."""
+    shutil.rmtree(suite.path / "cases")
+    checks = "checks: [{regex: '^closed$'}]"
+    suite.put("cases/q.cases.yaml", f"kind: question\ntasks: [{{id: q, steps: [one, two, three], {checks}}}]\n")
+    suite.put("leader.sh", LEADER)
+    ran = suite.run(agent="leader.sh")
+    (row,) = suite.rows()
+    assert (row["outcome"], row["answer"]) == ("pass", "closed"), ran.stdout.str()
