@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import Rows
 from pytest_wfbench.promotion.gate import decide
+from pytest_wfbench.promotion.implementation import SKILL_FAILURES
 from pytest_wfbench.promotion.model import Decision, Promotion
 
 RANK = {"insufficient_evidence": 0, "keep_incumbent": 1, "promote": 2}
@@ -79,7 +80,7 @@ class TestProperties:
         change = (
             {"cost_usd": (row.cost_usd or 0) * 3} if dearer else {"outcome": "miss", "kind": kind, "resolved": False}
         )
-        if not dearer and row.outcome == "miss":
+        if not dearer and row.outcome == "miss" and kind not in SKILL_FAILURES:
             change = {}
         worse = [entry.model_copy(update=change) if entry is row else entry for entry in rows]
         if only(gate(demo, rows)).decision != "promote":
@@ -90,6 +91,24 @@ class TestProperties:
     def test_identical(self, demo: ModuleType, runs: Any) -> None:
         """A candidate with the very same rows is never promoted."""
         assert only(gate(demo, rows_of(demo, [(side, side) for side in runs]))).decision != "promote"
+
+    @PROPERTY
+    @given(tasks=st.lists(TASK, min_size=5, max_size=6), index=st.integers(0, 17), kind=st.sampled_from(KINDS))
+    def test_bound(self, demo: ModuleType, tasks: Any, index: int, kind: str) -> None:
+        """With a confidence asked for, too, nothing worse, unusable or identical is ever promoted where it was not."""
+        options = {"promotion_confidence": 0.9}
+        rows = rows_of(demo, tasks)
+        mine = [row for row in rows if row.arm == "new"]
+        row = mine[index % len(mine)]
+        if only(gate(demo, rows, options=options)).decision != "promote":
+            for change in ({"cost_usd": (row.cost_usd or 0) * 3}, {"outcome": "miss", "kind": kind, "resolved": False}):
+                worse = [entry.model_copy(update=change) if entry is row else entry for entry in rows]
+                lighter = change.get("kind") not in SKILL_FAILURES and row.outcome == "miss" and "kind" in change
+                assert lighter or only(gate(demo, worse, options=options)).decision != "promote"
+        else:
+            assert only(gate(demo, rows)).decision == "promote"
+        same = rows_of(demo, [(side, side) for side, _ in tasks])
+        assert only(gate(demo, same, options=options)).decision != "promote"
 
     @PROPERTY
     @given(tasks=SWEEP)

@@ -43,7 +43,7 @@ def gate(demo: ModuleType, **tasks: tuple[Reviews, Reviews]) -> Decision:
         for run, review in enumerate(reviews, 1)
     ]
     arms = [demo.arm("old", ("review",)), demo.arm("new", ("review",), candidate_of="old")]
-    (decision,) = decide(Rows(tuple(rows)), demo.sweep(rows, arms=arms)).decisions
+    (decision,) = decide(Rows(tuple(rows)), demo.sweep(rows, arms=arms), uncertain=False).decisions
     return decision
 
 
