@@ -168,6 +168,26 @@ class TestEditors:
             for path, data in ground.old.items():
                 (ground.path / path).write_bytes(data)
 
+    @pytest.mark.parametrize("how", ["renames", "writes", "removes"])
+    def test_added_file(self, ground: Ground, how: str) -> None:
+        """An edit of a file that was just added is somebody's too."""
+        added = ".claude/skills/work/new/added.md"
+
+        def edit() -> None:
+            if how == "writes":
+                (ground.path / added).write_bytes(MINE)
+            elif how == "removes":
+                (ground.path / added).unlink()
+            else:
+                (ground.path / "draft").write_bytes(MINE)
+                (ground.path / "draft").rename(ground.path / added)
+
+        with pytest.raises(Faulted, match="edited meanwhile"):
+            ground.apply(at("verify", edit))
+        ground.recover()
+        assert ground.files().get(added) == (None if how == "removes" else MINE)
+        assert (ground.state(but=[added]), ground.strays()) == ("old", [])
+
     def test_open_handle(self, ground: Ground) -> None:
         """A handle that was open for writing all along: all goes back, and what it writes is found in its file."""
         with (ground.path / SECOND).open("r+b") as handle:

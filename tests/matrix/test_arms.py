@@ -191,3 +191,19 @@ class TestGood:
         (tmp_path / "arms.yaml").symlink_to("gone")
         assert arms_file_for(case, None) == tmp_path / "arms.yaml"
         assert arms_file_for(case, tmp_path / "x") == tmp_path / "x"
+
+
+class TestMirrors:
+    def test_read(self, read_arms: ReadArms) -> None:
+        """Directories that repeat the skills are declared beside the arms."""
+        loaded = read_arms("mirrors: [.agents/skills, a/b]\n" + arm())
+        assert (loaded.mirrors, loaded.problems) == ((".agents/skills", "a/b"), ())
+        assert read_arms(arm()).mirrors == ()
+
+    @pytest.mark.parametrize(
+        "text", ["[/etc]", "[../a]", "[.claude/skills]", "[a, a]", "[a, ./a]", "7", "{a: b}", "[1]", "[~/a]"]
+    )
+    def test_refused(self, read_arms: ReadArms, text: str) -> None:
+        """A place outside the repository, the skills' own, one twice, and what is no list are refused by line."""
+        [problem] = read_arms(f"mirrors: {text}\n" + arm()).problems
+        assert (problem.line, problem.key) == (1, "mirrors")
