@@ -59,7 +59,7 @@ class MiniAgent:
             "base_url": session.base_url or "",
             "timeout": session.timeout,
             "effort": session.effort,
-            "history": f"{session.home}/{CONFIG}/history.json" if session.turns > 1 else None,
+            "converses": session.turns > 1,
         }
         return Invocation(
             argv=("python3", "-I", f"{session.home}/{PROGRAM}", json.dumps(settings)),

@@ -49,7 +49,7 @@ QUIET_TOOLS = {"PAGER": "cat", "MANPAGER": "cat", "GIT_PAGER": "cat", "PIP_PROGR
 
 @dataclass(frozen=True)
 class Settings:
-    """What the parent says: times in seconds. ``history`` is the file of a conversation of several prompts."""
+    """What the parent says: times in seconds. ``converses``: this is one of several prompts of a conversation."""
 
     model: str
     base_url: str
@@ -57,7 +57,7 @@ class Settings:
     command_timeout: int = 60
     step_limit: int = 250
     effort: str | None = None
-    history: str | None = None
+    converses: bool = False
 
 
 class ProviderError(Exception):
@@ -284,23 +284,24 @@ class Agent(DefaultAgent):
         )
 
 
-def recall(path: str | None) -> tuple[dict[str, Any], ...]:
+def history() -> Path:
+    """Return where what was said is kept from one prompt to the next."""
+    return Path(os.environ["MSWEA_GLOBAL_CONFIG_DIR"], "history.json")
+
+
+def recall() -> tuple[dict[str, Any], ...]:
     """Return what was said before, nothing at the beginning."""
-    if path is None or not Path(path).exists():
-        return ()
-    return tuple(json.loads(Path(path).read_text()))
+    return tuple(json.loads(history().read_text())) if history().exists() else ()
 
 
-def remember(path: str | None, messages: list[dict[str, Any]]) -> None:
+def remember(messages: list[dict[str, Any]]) -> None:
     """Write down what was said, whole: a call that ended the work gets the answer that the model never saw."""
-    if path is None:
-        return
     said = [{k: v for k, v in message.items() if k != "extra"} for message in messages if message["role"] != "exit"]
     answered = {message.get("tool_call_id") for message in said}
     calls = [call for message in said for call in message.get("tool_calls") or () if call["id"] not in answered]
     said += [{"role": "tool", "tool_call_id": call["id"], "content": "exit status 0\n"} for call in calls]
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(json.dumps(said))
+    history().parent.mkdir(parents=True, exist_ok=True)
+    history().write_text(json.dumps(said))
 
 
 def run(model: Model, prompt: str) -> str | None:
@@ -313,10 +314,12 @@ def run(model: Model, prompt: str) -> str | None:
         cost_limit=0.0,
         step_limit=model.settings.step_limit,
     )
-    agent.before = recall(model.settings.history)
+    if model.settings.converses:
+        agent.before = recall()
     try:
         end = str(agent.run(prompt).get("exit_status"))
-        remember(model.settings.history, agent.messages)
+        if model.settings.converses:
+            remember(agent.messages)
     except ProviderError as error:
         end = str(error)
     if model.complete and model.used:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -196,8 +195,8 @@ class TestAgents:
         """Without further prompts there is no leader, and mini keeps no history."""
         (alone,) = talk("a").told
         assert Conversation((alone,)).start(MiniAgent()) == MiniAgent().invocation(alone)
-        assert json.loads(MiniAgent().invocation(alone).argv[-1])["history"] is None
-        assert re.search("history.json", MiniAgent().invocation(talk("a", "b").told[0]).argv[-1])
+        assert json.loads(MiniAgent().invocation(alone).argv[-1])["converses"] is False
+        assert json.loads(MiniAgent().invocation(talk("a", "b").told[0]).argv[-1])["converses"] is True
 
 
 class TestAnswer:
