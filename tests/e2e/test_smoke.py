@@ -257,20 +257,30 @@ def test_every_agent_converses(tmp_path: Path) -> None:
     assert {row.agent: (row.answer, row.num_turns) for row in ended.rows} == dict.fromkeys(WIRES, ("It was blue.", 2))
 
 
+COUNTING = """\
+#!/bin/sh
+echo x >> ~/count
+printf '{"type": "text", "text": "again: %s"}\\n' "$(grep -c x ~/count)" >&$WFBENCH_EVENTS_FD
+"""
+END = 'echo \'{"type": "final", "status": "ok"}\' >&$WFBENCH_EVENTS_FD\n'
+
+
 def test_a_command_answers_by_its_events(tmp_path: Path) -> None:
-    """A script is called for each step in one home, and its answer judged; one that reports nothing is unsupported."""
+    """A script is called for each step in one home, and its answer judged; one that reports nothing is unsupported.
+
+    One that crashed after it had said the same is never judged.
+    """
     place = suite(tmp_path, {}, {"*": says(YES)})
-    (place / "q.cases.yaml").write_text(
-        TALK.replace("contains: blue}", "contains: 'again: 2'}") + "    rubric: Counts.\n"
-    )
-    (place / "told.sh").write_text(
-        "#!/bin/sh\necho x >> ~/count\n"
-        'echo "{\\"type\\": \\"text\\", \\"text\\": \\"again: $(grep -c x ~/count)\\"}" >&$WFBENCH_EVENTS_FD\n'
-        'echo \'{"type": "final", "status": "ok"}\' >&$WFBENCH_EVENTS_FD\n'
-    )
-    (place / "mute.sh").write_text("#!/bin/sh\necho again\n")
-    ended = ran(place, f"--wfbench-subject=command:{place}/told.sh", f"--wfbench-subject=command:{place}/mute.sh")
-    assert ended.status == 0, ended.output
-    (row,) = ended.rows
-    assert (row.answer, row.outcome, row.judge and row.judge.pass_) == ("again: 2", "pass", True)
+    counted = TALK.replace("contains: blue}", "contains: 'again: 2'}") + "    rubric: Counts.\n"
+    (place / "q.cases.yaml").write_text(counted)
+    crashing = 'test "$(grep -c x ~/count)" = 1 || exit 3\n'
+    scripts = {"told": COUNTING + END, "crash": COUNTING + crashing + END, "mute": "#!/bin/sh\necho again\n"}
+    for name, text in scripts.items():
+        (place / f"{name}.sh").write_text(text)
+    ended = ran(place, *(f"--wfbench-subject=command:{place}/{name}.sh" for name in scripts))
+    assert ended.status == 1, ended.output
+    told, crash = ended.rows
+    assert (told.answer, told.outcome, told.judge and told.judge.pass_) == ("again: 2", "pass", True)
+    assert (crash.answer, crash.outcome, crash.kind, crash.judge) == ("again: 2", "unusable", "session-error", None)
+    assert {event.cell_id for event in ended.events if event.session == "judge"} == {"preflight", told.cell_id}
     assert "reports no events, so what it answers cannot be told" in (ended.results / "sweep.json").read_text()
