@@ -17,6 +17,7 @@ from pytest_wfbench.agents.base import AgentUnavailable
 from pytest_wfbench.agents.registry import get_agent
 from tests.e2e.conftest import Ended, once  # noqa: F401  (a fixture that the next one needs)
 from tests.e2e.test_demo import demo  # noqa: F401  (the one demo of all tests)
+from tests.e2e.test_reviews import reviews, trading  # noqa: F401
 
 from .conftest import ANSWERED, Provider
 from .markdown import ROOT, first_column, marked
@@ -94,20 +95,6 @@ class TestReadme:
         assert "without a NAME" in sent
         assert "subprocess" not in sent
         assert "+++ b/greet.py" not in sent
-
-    @pytest.mark.parametrize(
-        ("marks", "words"),
-        [
-            ("kind: review", "review tasks cannot be run yet"),
-        ],
-    )
-    def test_not_there_yet(self, greet: Shell, marks: str, words: str) -> None:
-        """What is not there yet is refused, and not passed over."""
-        file = greet.directory / "greet.cases.yaml"
-        file.write_text(file.read_text().replace("kind: implementation", marks))
-        ran = greet.run(f"{GREET} --wfbench-subject=command:solve.sh")
-        assert (ran.status, words in ran.output) == (4, True), ran.output
-        assert not (greet.directory / "results").exists()
 
     def test_host_is_refused_in_ci(self, greet: Shell) -> None:
         """No cell runs without a sandbox where CI is set."""
@@ -260,6 +247,15 @@ def test_demo(demo: Ended) -> None:  # noqa: F811
         [block] = marked(README, "demo", name)
         shown, printed = settled(block.text), settled(text)
         assert shown == _part(printed, shown[0], len(shown)), name
+
+
+@pytest.mark.parametrize("name", ["reviews", "trading"])
+def test_reviews(name: str, request: pytest.FixtureRequest) -> None:
+    """The demo's reviews, run afresh, print what the README shows."""
+    ended: Ended = request.getfixturevalue(name)
+    [block] = marked(README, "demo", name)
+    shown = settled(block.text)
+    assert shown == _part(settled(ended.output), shown[0], len(shown)), ended.output
 
 
 def _part(lines: list[str], first: str, length: int) -> list[str]:

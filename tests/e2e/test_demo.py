@@ -23,19 +23,18 @@ pytestmark = pytest.mark.slow
 FIELDS = ("ordinary_input", "cache_read_input", "cache_write_input", "output")
 
 
-def demo_command() -> list[str]:
-    """The arguments that `make demo` gives to pytest."""
+def demo_commands() -> list[list[str]]:
+    """The arguments that `make demo` gives to pytest: for the workflows, for the reviews, and for a poor candidate."""
     shown = subprocess.run(
         ["make", "--no-print-directory", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    (line,) = [line for line in shown.stdout.splitlines() if "/pytest " in line]
-    return line.split()[1:]
+    return [line.split()[1:] for line in shown.stdout.splitlines() if "/pytest " in line]
 
 
 @pytest.fixture(scope="module")
 def demo(once: Callable[..., Ended]) -> Ended:
     """The demo, with four workers."""
-    return once("demo", *demo_command(), "-n", "4")
+    return once("demo", *demo_commands()[0], "-n", "4")
 
 
 class TestDemo:
@@ -116,8 +115,10 @@ class TestSelection:
         ended = sweep(tmp_path / "results", "cases", "--collect-only", "-q")
         ids = [line for line in ended.output.splitlines() if "::" in line]
         assert "cases/ledger.cases.yaml::rounding-half-even[baseline-mini:replay/demo-1]" in ids
-        assert len(ids) == 12
-        assert all(line.startswith("cases/ledger.cases.yaml::") for line in ids)
+        files = Counter(line.partition("::")[0] for line in ids)
+        assert files == {
+            "cases/ledger.cases.yaml": 12, "cases/reviews/reviews.cases.yaml": 6, "cases/smoke/smoke.cases.yaml": 9
+        }  # fmt: skip
         assert not (tmp_path / "results").exists()
 
 
