@@ -65,16 +65,24 @@ def link_and_rename(one: Place, other: Place) -> None:
     os.rename(kept.name, other.name, src_dir_fd=kept.directory, dst_dir_fd=other.directory)
 
 
-def settle(one: Place, other: Place) -> None:
-    """Bring what a killed ``link_and_rename`` left to one of its ends."""
+def settle(one: Place, other: Place, base: str) -> Place | None:
+    """Bring what a killed ``link_and_rename`` left to one of its ends.
+
+    Returns:
+        what is left of it and is neither a second name of the file nor of the ``base`` digest: somebody's own.
+    """
     kept = other.beside(other.name + OLD)
     held = kept.read()
     if held is None:
-        return
+        return None
     if other.read() is None:
         os.rename(kept.name, other.name, src_dir_fd=kept.directory, dst_dir_fd=other.directory)
-    elif (now := one.read()) is not None and now.inode == held.inode:
-        kept.remove()
+        return None
+    now = one.read()
+    if held.digest != base and (now is None or now.inode != held.inode):
+        return kept
+    kept.remove()
+    return None
 
 
 def _stat(place: Place) -> os.stat_result:

@@ -34,10 +34,14 @@ def undo_all(root: Root, journal: Journal, swapping: Swap = swap, *, final: bool
 def _tried(root: Root, journal: Journal, change: Change, swapping: Swap, final: bool) -> str | None:
     try:
         place = root.place(change.path)
-        settle(place, journal.staged(place))
-        journal.partial(place).remove()
         staged = journal.staged(place)
-        return _removed(place, staged, change) if change.base is None else _back(place, staged, change, swapping, final)
+        journal.partial(place).remove()
+        if change.base is None:
+            _remove(place, staged, change)
+            return None
+        between = settle(place, staged, change.base)
+        told = _back(place, staged, change, change.base, swapping, final)
+        return _kept(change, between) if between is not None else told
     except Refused as error:
         return None if isinstance(error.__cause__, FileNotFoundError) and change.base is None else f"{error}."
     except (OSError, Moved) as error:
@@ -45,7 +49,11 @@ def _tried(root: Root, journal: Journal, change: Change, swapping: Swap, final: 
         return f"{change.path} could not be put back: {told}."
 
 
-def _back(place: Place, staged: Place, change: Change, swapping: Swap, final: bool) -> str | None:
+def _kept(change: Change, place: Place) -> str:
+    return f"{change.path} was edited meanwhile and is kept as it is; what was there before is {place.shown}."
+
+
+def _back(place: Place, staged: Place, change: Change, base: str, swapping: Swap, final: bool) -> str | None:
     now, kept = place.read(), staged.read()
     if kept is None:
         return None
@@ -59,10 +67,10 @@ def _back(place: Place, staged: Place, change: Change, swapping: Swap, final: bo
             place.sync()
             return None
         swapping(place, staged)
-    if final and kept.digest == change.base:
+    if final and kept.digest == base:
         staged.remove()
         return None
-    return f"{change.path} was edited meanwhile and is kept as it is; what was there before is {staged.shown}."
+    return _kept(change, staged)
 
 
 def _nobodys(staged: Place, change: Change) -> bool:
@@ -75,17 +83,17 @@ def _nobodys(staged: Place, change: Change) -> bool:
     return back is not None and back.digest == change.new
 
 
-def _removed(place: Place, staged: Place, change: Change) -> str | None:
+def _remove(place: Place, staged: Place, change: Change) -> None:
+    """Take an added file away again, unless it is somebody's by now."""
     now, kept = place.read(), staged.read()
     if kept is None:
-        return None
+        return
     if now is not None and now.inode == kept.inode:
         place.remove()
         after = staged.read()
         if after is not None and after.digest != change.new:
             # Somebody wrote to it: that is theirs now, and goes back where they will look for it.
             os.rename(staged.name, place.name, src_dir_fd=staged.directory, dst_dir_fd=place.directory)
-            return None
+            return
     staged.remove()
     place.sync()
-    return None

@@ -52,6 +52,12 @@ class TestPlan:
         assert arrived.overlay_digest == plan.overlay_digest
         assert len(list(plan.cells())) == 12
 
+    def test_mirrors(self, suite: Suite) -> None:
+        """The directories that mirror the skills are those of the arms file."""
+        suite.edit("cases/arms.yaml", "arms:\n", "mirrors: [.agents/skills]\narms:\n")
+        plan = plan_of(suite)
+        assert {arms.mirrors for arms in plan.arms.values()} == {(".agents/skills",)}
+
     def test_skill_digests(self, suite: Suite) -> None:
         """The candidate's skills have another digest than the incumbent's, and an arm without skills has none."""
         suite.put("overlay/work/SKILL.md", "Do it better.\n")
@@ -84,6 +90,13 @@ class TestProblems:
         said = problems(suite, prices="lost.json", candidate_overlay="lost")
         assert any(line.startswith("--wfbench-prices: ") and "lost.json" in line for line in said)
         assert any("lost" in line and "overlay" in line for line in said)
+
+    def test_key_in_the_overlay(self, suite: Suite) -> None:
+        """The candidate's files are kept as they are, so none may hold a key; it is not repeated."""
+        suite.put("overlay/work/SKILL.md", "Do it.\nUse sk-ant-api03-abcdefgh.\n")
+        told = problems(suite, candidate_overlay="overlay", arms="workflow_direct,candidate_workflow_direct")
+        assert any("work/SKILL.md:2: holds an Anthropic key." in line for line in told)
+        assert not any("abcdefgh" in line for line in told)
 
     def test_overlay_without_an_arm(self, suite: Suite) -> None:
         """An overlay that no selected arm loads would be spent for nothing."""
