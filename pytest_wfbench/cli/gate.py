@@ -11,6 +11,7 @@ from pytest_wfbench.cli._exit import FAILED, NOTHING, CliError, end, usage_error
 from pytest_wfbench.cli._results import derived, json_option, show, writing
 from pytest_wfbench.derive import write_promotion
 from pytest_wfbench.promotion.model import Promotion
+from pytest_wfbench.report.chance import chance_sentence
 from pytest_wfbench.report.escape import one_line
 
 
@@ -70,4 +71,6 @@ def _told(promotion: Promotion) -> str:
         subject = f" ({decision.subject})" if decision.subject else ""
         lines.append(f"{decision.candidate_arm}{against}{subject}: {decision.decision}")
         lines += [f"  - {reason}" for reason in decision.reasons]
+        if sentence := chance_sentence(decision.uncertainty):
+            lines.append(f"  - {sentence}")
     return "\n".join(lines) + "\n"
