@@ -9,6 +9,7 @@ import pytest
 
 from tests.attack.raid import Raid, Raiders
 from tests.reviews import ARMS, CASES, LABELS, PATCH, finding, review, writing
+from tests.suite import Suite
 
 pytestmark = pytest.mark.slow
 
@@ -27,19 +28,21 @@ SCRIPTS = {
 }
 
 
+FILES = {
+    "cases/tiny.cases.yaml": CASES,
+    "cases/arms.yaml": ARMS,
+    "cases/tiny/app.py": "".join(f"line {number}\n" for number in range(1, 51)),
+    "oracles/change.patch": PATCH,
+    "oracles/labels.json": LABELS,
+}
+
+
 @pytest.fixture(scope="module")
 def raid(tmp_path_factory: pytest.TempPathFactory) -> Raid:
     """One sweep over a review task, with a cell for each script."""
-    files = {
-        "cases/tiny.cases.yaml": CASES,
-        "cases/arms.yaml": ARMS,
-        "cases/tiny/app.py": "".join(f"line {number}\n" for number in range(1, 51)),
-        "oracles/change.patch": PATCH,
-        "oracles/labels.json": LABELS,
-    }
     # What a session printed is kept where it is read anyway.
     scripts = {name: "exec 1>&2\n" + text for name, text in SCRIPTS.items()}
-    raiders = Raiders(scripts, arm="look", files=files, environment={"SOME_API_KEY": "planted-value-0123456789"})
+    raiders = Raiders(scripts, arm="look", files=FILES, environment={"SOME_API_KEY": "planted-value-0123456789"})
     return raiders.run(tmp_path_factory.mktemp("review"))
 
 
@@ -88,6 +91,7 @@ class TestScores:
         assert {rows[name]["kind"] for name in ("slow", "slow-silent")} == {"session-timeout"}
         assert rows["slow"]["review"]["weighted_f1"] == 1.0
         assert rows["slow-silent"]["review"] is None
+        assert "never written" not in rows["slow-silent"]["reason"]
 
     def test_redacted(self, raid: Raid) -> None:
         """No secret of the environment is in a stored review."""
@@ -115,3 +119,27 @@ class TestStage:
         assert "change\nsnapshot\n0\n" in said
         assert "Write to /review/review-output.json. Review the change." in said
         assert raid.rows()["looks"]["reason"] == "review-output.json was never written"
+
+
+@pytest.fixture
+def reviews(suite: Suite) -> Suite:
+    """A suite with one review task."""
+    for name, text in FILES.items():
+        suite.put(name, text)
+    return suite
+
+
+def test_outage(reviews: Suite) -> None:
+    """What is no review counts towards the outage stop."""
+    result = reviews.run("--wfbench-arms=look", "--wfbench-runs=4", "--wfbench-outage-limit=2", agent="idle.sh")
+    assert [row["kind"] for row in reviews.rows()] == ["review-artifact-invalid"] * 2
+    assert result.ret == 1
+    assert "2 consecutive unusable cells" in reviews.sweep()["stop"]["cause"]
+
+
+def test_host(reviews: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a sandbox the agent has a copy of its own: nothing that it does there reaches the next cell."""
+    monkeypatch.delenv("CI", raising=False)
+    reviews.put("vandal.sh", "#!/bin/sh\ntest -e app.py || exit 1\nrm app.py\n" + writing(PERFECT))
+    reviews.run("--wfbench-arms=look", "--wfbench-runs=2", "--wfbench-sandbox=host", agent="vandal.sh")
+    assert [row["outcome"] for row in reviews.rows()] == ["pass", "pass"], reviews.rows()

@@ -80,6 +80,8 @@ FAULTS = {
     "a session without a name": arm(sessions="[{prompt: '{task}'}]"),
     "sessions of one name": arm(sessions="[{name: a}, {name: a}]"),
     "a skill that is not the arm's": arm("skills: [plan]", sessions="[{name: a, skill: work}]"),
+    "a review that hands over": arm("kinds: [review]", sessions="[{name: a, produces: plans/*.md}]"),
+    "an output of no review": arm(sessions="[{name: a, prompt: 'Write to {output}.'}]"),
     "a glob that climbs": arm(sessions="[{name: a, produces: ../*.md}]"),
     "a timeout without a unit": arm(sessions="[{name: a, timeout: 3.0}]"),
     "an overlay without incumbent or skills": arm("overlay: true"),
