@@ -31,7 +31,7 @@ def verbs() -> Iterator[str]:
             continue
         command: click.Command = importlib.import_module(f"{cli.__name__}.{module.name}").command
         taken = [one for one in command.params if isinstance(one, click.Argument)]
-        if any((one.metavar or "").startswith("DIR") for one in taken):
+        if any((one.metavar or "").lstrip("[").startswith("DIR") for one in taken):
             yield module.name.replace("_", "-")
 
 
@@ -68,8 +68,8 @@ FAULTS: tuple[Fault, ...] = (torn_rows, zeroes, torn_usage, unsealed, no_rows, l
 
 
 def told(capsys: pytest.CaptureFixture[str], verb: str, directory: Path, tmp_path: Path) -> tuple[int, str, str]:
-    """Run a verb on a directory; one that merges gets a place for its result."""
-    extra = ["-o", str(tmp_path / "merged")] if verb == "merge" else []
+    """Run a verb on a directory; one that writes elsewhere gets a place for it."""
+    extra = {"merge": ["-o", str(tmp_path / "merged")], "apply": ["--to", str(directory)]}.get(verb, [])
     status = main([verb, str(directory), *extra])
     out, err = capsys.readouterr()
     return status, out, err
