@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_wfbench.apply.errors import Faulted, Refused, Stopped
+from pytest_wfbench.apply.places import Place
 from pytest_wfbench.apply.swap import Swap, link_and_rename, swap
 
 from .conftest import Ground
@@ -187,6 +188,24 @@ class TestEditors:
         ground.recover()
         assert ground.files().get(added) == (None if how == "removes" else MINE)
         assert (ground.state(but=[added]), ground.strays()) == ("old", [])
+
+    def test_while_put_back(self, ground: Ground) -> None:
+        """An edit in the instant in which a file is put back stays where it was made, and is on record."""
+        seen: list[str] = []
+
+        def racing(one: Place, other: Place) -> None:
+            seen.append(one.shown)
+            if seen.count(SECOND) == 2:
+                (ground.path / SECOND).write_bytes(MINE)
+            swap(one, other)
+
+        with pytest.raises(Faulted) as caught:
+            ground.apply(at("verify", raising(Stopped("SIGTERM"))), racing)
+        assert SECOND in caught.value.left[0]
+        assert (ground.path / SECOND).read_bytes() == MINE
+        ground.recover()
+        assert (ground.path / SECOND).read_bytes() == MINE
+        assert (ground.state(but=[SECOND]), ground.strays()) == ("old", [])
 
     def test_open_handle(self, ground: Ground) -> None:
         """A handle that was open for writing all along: all goes back, and what it writes is found in its file."""
