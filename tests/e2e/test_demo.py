@@ -104,8 +104,8 @@ class TestDemo:
 
 class TestSelection:
     def test_one_task(self, tmp_path: Path) -> None:
-        """`pytest cases -k rounding -n 2` runs that task only."""
-        ended = sweep(tmp_path, "cases", "-k", "rounding", "-n", "2")
+        """`pytest cases -k rounding-half -n 2` runs that task only."""
+        ended = sweep(tmp_path, "cases", "-k", "rounding-half", "-n", "2")
         assert ended.status == 0, ended.output[-3000:]
         assert {row.task for row in ended.rows} == {"rounding-half-even"}
         assert {row.arm for row in ended.rows} == {"baseline", "workflow", "workflow_direct"}
