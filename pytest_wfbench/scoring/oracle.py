@@ -105,9 +105,7 @@ class Oracle:
 
     def _verdict(self, finished: Finished, staged: Path) -> OracleResult:
         if not finished.started:
-            raise OracleTampered(
-                "the oracle's sandbox failed: " + finished.stderr.decode(errors="replace")[-300:]
-            )
+            raise OracleTampered("the oracle's sandbox failed: " + finished.stderr.decode(errors="replace")[-300:])
         if finished.limit is None and (finished.timed_out or finished.leftovers):
             cause = "left processes behind" if finished.leftovers else f"ran longer than {self.timeout:g} s"
             return OracleResult(False, True, f"the oracle {cause}", finished.seconds)
