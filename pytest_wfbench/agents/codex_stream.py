@@ -39,10 +39,24 @@ class _Item(_Part):
     server: str = ""
     tool: str = ""
     arguments: Any = None
+    result: Any = None
+    error: Any = None
+
+    @property
+    def output(self) -> str:
+        """What a command printed, else what an MCP server answered: its texts, or why there are none."""
+        content = self.result.get("content") if isinstance(self.result, dict) else None
+        parts = [*(content if isinstance(content, list) else ()), {"text": _message(self.error)}]
+        texts = (part.get("text") for part in parts if isinstance(part, dict))
+        return self.aggregated_output or "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 class _Error(_Part):
     message: str = ""
+
+
+def _message(error: Any) -> Any:
+    return error.get("message") if isinstance(error, dict) else None
 
 
 class _Line(_Part):
@@ -75,7 +89,7 @@ def _call(item: _Item) -> ToolCall:
 
 def _result(item: _Item) -> ToolResult:
     failed = item.status not in ("completed", None) or item.exit_code not in (0, None)
-    return ToolResult(id=item.id, error=failed, output=clip(item.aggregated_output))
+    return ToolResult(id=item.id, error=failed, output=clip(item.output))
 
 
 @dataclass

@@ -74,8 +74,10 @@ def _metered(rows: Rows, sweep: Sweep) -> Iterator[str]:
     total = len(rows.rows)
     if unmetered := sum(row.usage_incomplete for row in rows.rows):
         yield f"{unmetered} of {plural(total, 'attempt')} have incomplete usage: their tokens and cost are unknown."
-    if unpriced := sum(row.cost_usd is None and not row.usage_incomplete for row in rows.rows):
-        yield f"{unpriced} of {plural(total, 'attempt')} have no price: their model is not in the price table."
+    if unpriced := [row for row in rows.rows if row.cost_usd is None and not row.usage_incomplete]:
+        models = ", ".join(sorted({model for row in unpriced for model in row.models_answered or ()})) or "their model"
+        lacking = f"the price table lacks {models}, or one of its prices"
+        yield f"{len(unpriced)} of {plural(total, 'attempt')} have no price: {lacking}."
     if differing := sum(_claims_differ(row) for row in rows.rows):
         yield f"{plural(differing, 'attempt')} where the agent's own account differs from what the gateway counted."
     if failed := sum(row.failed_requests or 0 for row in rows.rows):

@@ -24,11 +24,16 @@ GLYPHS: tuple[tuple[Word, str], ...] = (
 )
 # Stops that end cells which had begun; such a cell says nothing about the pipeline's health.
 CUTTING_STOPS = frozenset({"interrupted", "budget"})
+# Kinds of skipped cells that would have been run, had the sweep not been stopped.
+STOPS = frozenset({"outage-stop", "budget-stop"})
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Cells of the sweep: ``planned`` = ``passed`` + ``missed`` + ``unusable`` + ``skipped`` + ``absent``."""
+    """Cells of the sweep: ``planned`` = ``passed`` + ``missed`` + ``unusable`` + ``skipped`` + ``absent``.
+
+    ``cancelled`` are of the unusable; ``stopped`` of the skipped: those that budget or outage kept from being run.
+    """
 
     planned: int
     passed: int
@@ -37,6 +42,7 @@ class Counts:
     skipped: int
     absent: int
     cancelled: int
+    stopped: int
 
     @property
     def graded(self) -> int:
@@ -100,6 +106,7 @@ def _gather(runs: Iterable[Run], sweep: Sweep) -> _Facts:
         skipped=len(skipped) + outcomes["skipped"],
         absent=len(absent),
         cancelled=sum(row.kind == "cancelled" for row in newest),
+        stopped=len({cell.cell_id for cell in sweep.skipped if cell.kind in STOPS and cell.cell_id} - present),
     )
     rate = sum(row.outcome == "pass" for row in floored) / len(floored) if floored else None
     kinds = Counter(row.kind or "unknown" for row in newest if row.outcome == "unusable")
@@ -125,8 +132,8 @@ def _unusable(facts: _Facts) -> _Found | None:
 
 def _incomplete(facts: _Facts) -> _Found | None:
     sweep, counts = facts.sweep, facts.counts
-    wanted = counts.planned - counts.skipped
-    left = f"{counts.absent + counts.cancelled} of {wanted} cells without a result"
+    wanted = counts.planned - counts.skipped + counts.stopped
+    left = f"{counts.absent + counts.cancelled + counts.stopped} of {wanted} cells without a result"
     if sweep.stop:
         status = 2 if sweep.stop.kind == "interrupted" else 1
         return "INCOMPLETE", status, f"{sweep.stop.cause}; {left}"

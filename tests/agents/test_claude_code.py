@@ -62,6 +62,12 @@ class TestSession:
         asked = ran.upstream.requests[0][2]["messages"][0]["content"]
         assert asked[-1]["text"] == "Only this."
 
+    @pytest.mark.parametrize("model", ["litellm/team-model", "anthropic/claude-opus-4-6"])
+    def test_effort(self, run: Any, model: str) -> None:
+        """A requested effort is in every request that has tools, whether Claude Code knows the model or not."""
+        bodies = [body for _, _, body in run(DONE, model=model, effort="low").upstream.requests if body.get("tools")]
+        assert {body["output_config"]["effort"] for body in bodies} == {"low"}
+
     def test_claim_holds_all_turns(self, run: Any) -> None:
         """The claim is the result's own sum, not one of partial block usages."""
         [claim] = [e for e in run(bash("true"), DONE).transcript.events if isinstance(e, UsageClaim)]

@@ -66,6 +66,20 @@ class TestTools:
         """Every other thing that the agent does is a call with a name."""
         assert read(STARTED, item(status="completed", **fields), ENDED).tool_calls == {name: 1}
 
+    @pytest.mark.parametrize(
+        ("fields", "told"),
+        [
+            ({"result": {"content": [{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}]}}, "a\nb"),
+            ({"error": {"message": "gone"}}, "gone"),
+            ({"result": {"content": "x"}, "error": "y"}, ""),
+            ({"result": [1], "error": {"message": 1}}, ""),
+        ],
+    )
+    def test_answer_of_a_server(self, fields: dict[str, Any], told: str) -> None:
+        """What an MCP server answered is in the result, all its texts; of any other shape nothing is."""
+        found = read(STARTED, item("mcp_tool_call", server="s", tool="t", status="completed", **fields), ENDED)
+        assert found.events[1] == ToolResult(id="item_1", error=False, output=told)
+
     def test_no_tools(self) -> None:
         """Words are words, and neither reasoning nor a warning is anything."""
         found = read(STARTED, item("agent_message", text="a"), item("reasoning", text="b"), item("error"), ENDED)

@@ -70,6 +70,11 @@ def test_no_contamination(other: dict[str, Any]) -> None:
         ({"transcript_digest": None}, "1 of 2 attempts left no transcript."),
         ({"sandbox": "host"}, "1 row of attempts without a sandbox: nothing can be promoted on them."),
         ({"reused_from": "earlier"}, "1 row reused from an earlier sweep."),
+        (
+            {"cost_usd": None, "models_answered": ("m-1",)},
+            "1 of 2 attempts have no price: the price table lacks m-1, or one of its prices.",
+        ),
+        ({"cost_usd": None}, "1 of 2 attempts have no price: the price table lacks their model, or one of its prices."),
         ({"usage_incomplete": True}, "1 of 2 attempts have incomplete usage: their tokens and cost are unknown."),
     ],
 )

@@ -63,6 +63,12 @@ class TestWords:
         assert (found.word, found.exit_status, found.counts.absent) == ("INCOMPLETE", 1, 2)
         assert found.cause == "the sweep ended early; 2 of 3 cells without a result"
 
+    def test_cells_that_a_stop_kept_from_being_run(self, verdict: Any) -> None:
+        """Cells that the budget skipped are without a result; one that is expensive is none of the sweep's."""
+        skips = [("budget-stop", "b"), ("outage-stop", "c"), ("expensive", "d")]
+        skipped = [{"kind": kind, "task": "a", "cell_id": cell, "reason": "why"} for kind, cell in skips]
+        assert verdict("pass", skipped=skipped, **STOP["budget"]).cause == "why; 2 of 3 cells without a result"
+
     @pytest.mark.parametrize("kind", ["interrupted", "budget"])
     def test_cut_cells_are_not_broken(self, verdict: Any, kind: str) -> None:
         """Cells that the interruption or the sweep's budget cut short do not make the pipeline broken."""
