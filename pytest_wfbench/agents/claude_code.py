@@ -98,7 +98,7 @@ class ClaudeCodeAgent:
             "CLAUDE_CODE_SUBAGENT_MODEL": session.model,
         }
         asked = {OPTIONS[name]: value for name, value in session.options.items()}
-        env = {**QUIET, **road, **asked, **_insistence(session), "ANTHROPIC_AUTH_TOKEN": session.key or ""}
+        env = {**QUIET, **road, **asked, "ANTHROPIC_AUTH_TOKEN": session.key or ""}
         # Settings that are named on the command line outrank the repository's.
         settings = json.dumps({"env": {**road, **NO_OTHER_ROAD}}).encode()
         prompt = prompt_with_tool(session.prompt, session.skill)
@@ -108,11 +108,6 @@ class ClaudeCodeAgent:
         """Read ``stream-json``; success needs a result that says so, and an exit status that does not deny it."""
         events, fault = read_claude(stdout)
         return seal(events, fault, exit_status)
-
-
-def _insistence(session: SessionInput) -> dict[str, str]:
-    """Have an effort sent for a model whose name tells nothing: without this it is dropped, and nothing says so."""
-    return {"CLAUDE_CODE_ALWAYS_ENABLE_EFFORT": "1"} if session.effort and "claude" not in session.model else {}
 
 
 def _servers(commands: Mapping[str, tuple[str, ...]]) -> str:

@@ -10,7 +10,9 @@ import os
 from typing import Any
 
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, UnixConnector
+from litellm import model_cost
 from litellm.integrations.custom_logger import CustomLogger
+from litellm.llms.anthropic.pass_through.messages.transformation import AnthropicMessagesConfig
 from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 from litellm.llms.openai.responses.transformation import OpenAIResponsesAPIConfig
@@ -39,6 +41,17 @@ def _never(*_: Any, **__: Any) -> bool:
 
 # A model that its table does not know it would ask for a whole answer, and let the client wait for what is a stream.
 OpenAIResponsesAPIConfig.should_fake_stream = _never  # type: ignore[method-assign]
+
+_fit_effort = AnthropicMessagesConfig._translate_adaptive_effort_for_non_adaptive_model
+
+
+def _fit_known(model: str, *rest: Any, **more: Any) -> None:
+    if model in model_cost:
+        _fit_effort(model, *rest, **more)
+
+
+# Of a model that its table does not know, as a team's own name of one, it would drop effort and thinking silently.
+AnthropicMessagesConfig._translate_adaptive_effort_for_non_adaptive_model = staticmethod(_fit_known)  # type: ignore[method-assign]
 
 
 def _count(value: Any) -> int | None:

@@ -57,3 +57,11 @@ class TestFormats:
         system = [{"type": "text", "text": "Long.", "cache_control": {"type": "ephemeral"}}]
         session.send("POST", "/v1/messages", {"model": TEAM, **BODIES[ANTHROPIC], "system": system})
         assert polyglot.ledger[-1].body["system"] == system
+
+    @pytest.mark.parametrize("model", [TEAM, ROUTED])
+    def test_effort(self, open_session: OpenSession, polyglot: Model, model: str) -> None:
+        """Effort and thinking that a client asks for reach a provider whose model LiteLLM does not know."""
+        session = open_session("live", models=(model,))
+        asked = {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}
+        session.send("POST", "/v1/messages", {"model": model, **BODIES[ANTHROPIC], **asked})
+        assert {name: polyglot.ledger[-1].body.get(name) for name in asked} == asked
