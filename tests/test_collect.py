@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.suite import Suite
@@ -87,3 +90,13 @@ class TestSelection:
         result.assert_outcomes(passed=1)
         assert [(row["task"], row["run"]) for row in suite.rows()] == [("finish", 2)]
         assert [cell["run"] for cell in suite.sweep()["planned"]] == [2]
+
+
+def test_nothing_dear_is_imported() -> None:
+    """What a sweep needs only in places is not imported where cells are collected and run."""
+    code = (
+        "import sys, pytest_wfbench.reporter, pytest_wfbench.fixtures; "
+        "print([name for name in ('numpy', 'scipy', 'litellm', 'httpx', 'opentelemetry') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

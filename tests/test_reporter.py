@@ -53,6 +53,7 @@ class TestEvidence:
             assert {name for name, value in row if value is None or value == ()} <= NONE | {"class_"} | {
                 "skills_expected",
                 "skills_used",
+                "agent_options",
             }
             assert (row.churn.files, row.churn.insertions, row.churn.deletions) == (1, 1, 1) if row.churn else False
             assert row.start_commit == row.snapshot_commit == row.head_commit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
@@ -15,6 +15,12 @@ MOST_FINDINGS = 100
 
 Severity = Literal["critical", "high", "medium", "low"]
 Verdict = Literal["approve", "comment", "request_changes"]
+WEIGHTS: Mapping[Severity, int] = {"critical": 8, "high": 5, "medium": 2, "low": 1}
+
+
+def is_blocking(severity: Severity) -> bool:
+    """Whether a severity is critical or high; an artifact's own flag says nothing."""
+    return severity in ("critical", "high")
 
 
 class InvalidArtifact(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from pytest_wfbench.scoring.artifact import Finding, Severity
+from pytest_wfbench.scoring.artifact import WEIGHTS, Finding, is_blocking
 from pytest_wfbench.scoring.exact import best_assignment
 from pytest_wfbench.scoring.labels import Label
 
-WEIGHTS: Mapping[Severity, int] = {"critical": 8, "high": 5, "medium": 2, "low": 1}
 WIDENED = 3
 LEAST_SPREAD = 50
 # scipy computes in float64; sums and differences of whole numbers below this are exact in it.
@@ -60,11 +59,6 @@ class Pair(NamedTuple):
     def distance(self) -> int:
         """Lines between the two, at most ``WIDENED`` where they are eligible."""
         return max(0, self.label.line_start - self.finding.end_line, self.finding.line - self.label.line_end)
-
-
-def is_blocking(severity: Severity) -> bool:
-    """Whether a severity is critical or high; an artifact's own flag says nothing."""
-    return severity in ("critical", "high")
 
 
 class _Side(NamedTuple):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pytest_wfbench.scoring.artifact import Artifact, Strict, Verdict
+from pytest_wfbench.scoring.artifact import WEIGHTS, Artifact, Strict, Verdict, is_blocking
 from pytest_wfbench.scoring.labels import Label
-from pytest_wfbench.scoring.matching import WEIGHTS, Pair, is_blocking, match
+
+if TYPE_CHECKING:
+    from pytest_wfbench.scoring.matching import Pair
 
 SCORING_VERSION = 2
 DECIMALS = 6
@@ -39,6 +42,9 @@ class ReviewScores(Strict):
 
 def score_review(artifact: Artifact, labels: Sequence[Label]) -> ReviewScores:
     """Score a review; neither ids nor the order of the lists matter."""
+    # scipy costs half a second, which a sweep without reviews has no use for.
+    from pytest_wfbench.scoring.matching import match
+
     pairs = match(artifact.findings, labels)
     credit, over = sum(pair.credit for pair in pairs), sum(pair.over for pair in pairs)
     rated = sum(WEIGHTS[finding.severity] for finding in artifact.findings)

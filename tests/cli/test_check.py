@@ -127,7 +127,7 @@ class TestUsage:
         status, _, err = run(capsys, "empty")
         assert (status, err) == (
             4,
-            "wfbench: no task with an oracle was found. Name a directory with *.cases.yaml files\n",
+            "wfbench: no task with an oracle or labels was found. Name a directory with *.cases.yaml files\n",
         )
         write(suite, "cases/a.cases.yaml", "kind: implementation\ntasks: [{id: x, promt: y}]\n")
         status, _, err = run(capsys, "cases")

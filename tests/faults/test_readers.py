@@ -69,7 +69,11 @@ FAULTS: tuple[Fault, ...] = (torn_rows, zeroes, torn_usage, unsealed, no_rows, l
 
 def told(capsys: pytest.CaptureFixture[str], verb: str, directory: Path, tmp_path: Path) -> tuple[int, str, str]:
     """Run a verb on a directory; one that writes elsewhere gets a place for it."""
-    extra = {"merge": ["-o", str(tmp_path / "merged")], "apply": ["--to", str(directory)]}.get(verb, [])
+    extra = {
+        "merge": ["-o", str(tmp_path / "merged")],
+        "apply": ["--to", str(directory)],
+        "trace": ["--otlp-endpoint", "http://127.0.0.1:9"],
+    }.get(verb, [])
     status = main([verb, str(directory), *extra])
     out, err = capsys.readouterr()
     return status, out, err
