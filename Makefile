@@ -24,7 +24,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: setup lint
-	$(BIN)/pytest tests -n 2
+	$(BIN)/pytest tests -n 2 --dist loadfile
 
 agents: setup
 	@sh scripts/agents.sh
