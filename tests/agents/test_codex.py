@@ -97,8 +97,9 @@ class TestSession:
         assert ran.transcript.tool_calls == {"apply_patch": 1}
 
     def test_patching_an_unknown_model(self, run: Any) -> None:
-        """One that it does not know loses the tool, which it says as a warning that is no failure."""
-        ran = run(DONE)
+        """One that it does not know loses the tool, which it says as a warning that is no failure, and verbosity."""
+        ran = run(DONE, options={"verbosity": "high"})
+        assert "verbosity" not in (ran.upstream.requests[0][2].get("text") or {})
         assert ("custom", "apply_patch") not in tools_of(ran)
         assert b"Model metadata for `replay/demo` not found" in ran.stdout
         assert ran.final == ("ok", None)
