@@ -49,6 +49,11 @@ class Counts:
         """Cells that are evidence about quality."""
         return self.passed + self.missed
 
+    @property
+    def attempted(self) -> int:
+        """Cells that were run, whatever came of them."""
+        return self.graded + self.unusable
+
 
 @dataclass(frozen=True)
 class Verdict:

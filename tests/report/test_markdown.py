@@ -64,3 +64,11 @@ def test_tables_render(demo: ModuleType) -> None:
         widths = {len(re.findall(r"<t[hd]\b", row)) for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL)}
         assert len(widths) == 1
     assert not re.search(r"^\|", re.sub(r"<[^>]+>", "", html), re.MULTILINE)
+
+
+def test_nothing_run(demo: ModuleType) -> None:
+    """A sweep that ended before its first cell claims nothing about the evidence of its attempts."""
+    stopped = demo.sweep([demo.row()], stop={"kind": "preflight", "cause": "why"})
+    text = render_markdown(summarise_sweep(Rows(()), stopped))
+    assert "- No cell was run." in text
+    assert "nothing was found wanting" not in text
