@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from tests.attack.raid import Raid, Raiders
-from tests.gateway.conftest import gateway, open_session, provider, rogue, usage_path
+from tests.gateway.conftest import gateway, open_session, polyglot, provider, rogue, usage_path
 
 __all__ = ["gateway", "open_session", "provider", "raid", "rogue", "usage_path"]
 
