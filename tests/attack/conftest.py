@@ -12,7 +12,7 @@ from filelock import FileLock
 from tests.attack.raid import Raid, Raiders
 from tests.gateway.conftest import gateway, open_session, polyglot, provider, rogue, usage_path
 
-__all__ = ["gateway", "open_session", "provider", "raid", "rogue", "usage_path"]
+__all__ = ["gateway", "open_session", "polyglot", "provider", "raid", "rogue", "usage_path"]
 
 
 @pytest.fixture(scope="session")
