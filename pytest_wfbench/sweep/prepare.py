@@ -127,7 +127,7 @@ def prepare(files: Sequence[Path], options: Options, directory: Path, *, probe: 
     written = [*files, *(entry.file for entry in arms.values()), *_overlay_files(options, directory, overlay)]
     found.add(written_keys(written))
     found.add(moving_problems(subjects, arms.values()))
-    found.add(record_problems(options, directory, subjects))
+    found.add(record_problems(options, directory, subjects, _repositories(tasks)))
     found.add(wish_problems(subjects, options))
     found.add(version_problems(runtimes, options))
     found.add(_price_problems(options, directory))
@@ -178,6 +178,15 @@ def _apart(options: Options, directory: Path, subjects: Sequence[Subject], more:
         yield recorded
     yield from more
     yield from (user_path(s.model, directory) for s in subjects if not get_agent(s.agent).uses_model)
+
+
+def _repositories(tasks: Sequence[LoadedTask]) -> Iterator[Path]:
+    """Yield the repositories that hold nothing of the harness's own, so that all of them is shown."""
+    return (
+        loaded.repository
+        for loaded in tasks
+        if loaded.repository is not None and loaded.repository not in loaded.file.parents
+    )
 
 
 def _overlay(options: Options, directory: Path) -> tuple[tuple[Captured, ...], Sequence[Problem]]:

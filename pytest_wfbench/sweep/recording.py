@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pytest_wfbench.agents.registry import get_agent
@@ -26,11 +26,20 @@ def record_directory(options: Options, directory: Path) -> Path | None:
     return user_path(options.record, directory) if options.record else None
 
 
-def record_problems(options: Options, directory: Path, subjects: Sequence[Subject]) -> Iterator[Problem]:
-    """Yield what is wrong with the directory: cassettes are never mixed with others, nor written over."""
+def record_problems(
+    options: Options, directory: Path, subjects: Sequence[Subject], repositories: Iterable[Path]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the directory: cassettes are never mixed with others, nor written over.
+
+    What lies in a task's repository is shown to the agents of later sweeps, and cassettes are the answers.
+    """
     target = record_directory(options, directory)
     if target is None:
         return
+    for repository in sorted(set(repositories)):
+        if target.resolve().is_relative_to(repository.resolve()):
+            message = f"{shown_path(target)} lies in the repository {shown_path(repository)}, which agents see"
+            yield Problem(OPTION, 0, "", "", message, "Name a directory outside of every task's repository")
     parent = next(path for path in (target, *target.parents) if os.path.lexists(path))
     if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
         message = f"{shown_path(parent)} is no directory that can be written"

@@ -25,7 +25,7 @@ def options(record: str | None) -> Options:
 
 def faults(record: str, directory: Path, *subjects: str) -> list[str]:
     named = [parse_subject(text) for text in subjects or (str(SUBJECT),)]
-    return [problem.message for problem in record_problems(options(record), directory, named)]
+    return [problem.message for problem in record_problems(options(record), directory, named, [directory / "repo"])]
 
 
 class TestDirectory:
@@ -52,6 +52,14 @@ class TestDirectory:
         ):
             (message,) = faults(name, tmp_path)
             assert message.endswith(fault)
+
+    def test_not_where_agents_look(self, tmp_path: Path) -> None:
+        """A directory in a task's repository is refused: agents of later sweeps would see the answers."""
+        (tmp_path / "repo").mkdir()
+        for name in ("repo", "repo/rec", "other/../repo/rec"):
+            (message,) = faults(name, tmp_path)
+            assert message.endswith("which agents see")
+        assert faults("repository", tmp_path) == []
 
     def test_one_model_an_agent(self, tmp_path: Path) -> None:
         """Two models of one agent would be two cassettes for one session; two agents are none."""
