@@ -18,7 +18,7 @@ from pytest_wfbench.apply.swap import Swap, link_and_rename, swap
 
 from .conftest import Ground
 
-KILLS = int(os.environ.get("WFBENCH_TEST_KILLS", "60"))
+KILLS = int(os.environ.get("WFBENCH_TEST_KILLS", "24"))
 NOBODY = 65534
 
 

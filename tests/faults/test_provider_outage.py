@@ -29,12 +29,3 @@ class TestOutage:
         assert "come back tomorrow" in sweep["stop"]["cause"]
         assert len([one for one in sweep["skipped"] if one["kind"] == "outage-stop" and one["cell_id"]]) == 4
         assert all(row["usage"]["output"] == 0 for row in suite.rows() if row["kind"] == "provider-error")
-
-    def test_over_workers(self, suite: Suite) -> None:
-        """Of three workers two at most finish a cell after the fifth."""
-        script(suite, "down", fault=DOWN)
-        arguments = (SUBJECT, "--wfbench-arms=baseline", "--wfbench-runs=20", "-n3")
-        ran = suite.run("-k", "finish", *arguments, agent="")
-        assert ran.ret == 1
-        assert 5 <= len(outcomes(suite)) <= 7
-        assert set(outcomes(suite)) == {"x"}
