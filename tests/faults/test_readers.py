@@ -73,6 +73,7 @@ def told(capsys: pytest.CaptureFixture[str], verb: str, directory: Path, tmp_pat
         "merge": ["-o", str(tmp_path / "merged")],
         "apply": ["--to", str(directory)],
         "trace": ["--otlp-endpoint", "http://127.0.0.1:9"],
+        "power": ["--sims", "20"],
     }.get(verb, [])
     status = main([verb, str(directory), *extra])
     out, err = capsys.readouterr()
