@@ -25,6 +25,9 @@ SILENCE = Turn(
 OLDER = ".attempt-"
 
 
+ODD_ENDS = ("\r", "\x85", "\u2028", "\u2029")
+
+
 class _Dumper(yaml.SafeDumper):
     """Quotes every text, so that none is taken for a number or a word of YAML's; lines are left as they are."""
 
@@ -34,7 +37,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     storable = UNSTORABLE.sub("\ufffd", text)
-    return dumper.represent_scalar("tag:yaml.org,2002:str", storable, style="|" if "\n" in storable else '"')
+    # In lines left as they are, what YAML takes for another line's end would become one.
+    lines = "\n" in storable and not any(end in storable for end in ODD_ENDS)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", storable, style="|" if lines else '"')
 
 
 _Dumper.add_representer(str, _write_text)

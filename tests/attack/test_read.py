@@ -35,6 +35,8 @@ if any(name.startswith("WFBENCH") for name in os.environ):
 for place in ("/run/hidden", "/dev/shm", "/run", "/tmp"):
     try:
         expected = {"wfbench", "hidden"} if "oracle" in sys.argv else {"wfbench"}
+        # The interpreter may lie there.
+        expected |= {path.split("/")[2] for path in (sys.prefix, sys.base_prefix) if path.startswith(place + "/")}
         got += [f"{place}/{name}" for name in os.listdir(place) if name not in expected]
     except OSError:
         pass
