@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 from typing import Any
@@ -25,6 +26,10 @@ class Interrupts:
         before = [(number, signal.signal(number, self._first)) for number in SIGNALS]
 
         def restore() -> None:
+            if self.came is not None:
+                # The interpreter puts the system's own handlers back while it ends, which would take it for killed.
+                atexit.register(_ignore)
+                return
             for number, handler in before:
                 signal.signal(number, handler)
 
@@ -66,3 +71,8 @@ def is_interrupted(config: pytest.Config) -> bool:
 
 def _later(number: int, frame: object) -> None:
     """The sweep is ending already."""
+
+
+def _ignore() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
