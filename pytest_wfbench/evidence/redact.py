@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import html
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+# Not re: that of Python 3.11.2, which Debian 12 has, does not find what follows a possessive group with a look-ahead.
+import regex as re
 
 MARK = "[redacted]"
 SHORTEST = 6
@@ -201,7 +203,7 @@ class Redactor:
 
 def _replace_group(match: re.Match[str]) -> str:
     whole, start, end = match.group(0), match.start(1) - match.start(), match.end(1) - match.start()
-    return whole[:start] + MARK + whole[end:]
+    return str(whole[:start] + MARK + whole[end:])
 
 
 def _replace_shape(match: re.Match[str]) -> str:
