@@ -76,6 +76,8 @@ class Invocation:
 
 
 SkillSupport = Literal["native", "file", "none"]
+# What OpenAI's formats know as an effort.
+OPENAI_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
 @dataclass(frozen=True)

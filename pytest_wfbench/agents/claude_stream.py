@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from pytest_wfbench.agents.events import BadLine, clip, load_line, split_lines
+from pytest_wfbench.agents.clipping import clip
+from pytest_wfbench.agents.events import Handler, Part, failure, read_objects
 from pytest_wfbench.agents.stream import (
     Final,
     Retry,
@@ -24,34 +25,28 @@ SKILL_TOOL = "Skill"
 SYNTHETIC = "<synthetic>"
 
 
-class _Part(BaseModel):
-    """A part of a line; what is not named here is of no interest."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-class _Text(_Part):
+class _Text(Part):
     text: str
 
 
-class _ToolUse(_Part):
+class _ToolUse(Part):
     id: str
     name: str
     input: dict[str, Any] = Field(default_factory=dict)
 
 
-class _ToolResult(_Part):
+class _ToolResult(Part):
     tool_use_id: str
     content: Any = None
     is_error: bool | None = None
 
 
-class _Message(_Part):
+class _Message(Part):
     content: list[dict[str, Any]] | str = ""
     model: str | None = None
 
 
-class _Spoken(_Part):
+class _Spoken(Part):
     """An ``assistant`` or ``user`` line; ``parent_tool_use_id`` is set where a subagent speaks."""
 
     message: _Message
@@ -59,13 +54,13 @@ class _Spoken(_Part):
     tool_use_result: Any = None
 
 
-class _System(_Part):
+class _System(Part):
     subtype: str = ""
     error_status: int | None = None
     error: Any = None
 
 
-class _Result(_Part):
+class _Result(Part):
     """The end of a turn: the only one, or one of several where subagents ran in the background.
 
     ``usage`` leaves subagents out and is this turn's alone; ``modelUsage`` is the whole session's so far.
@@ -88,17 +83,10 @@ class _Reader:
     skills: dict[str, Any] = field(default_factory=dict)
     late: bool = False
 
-    def read(self, line: bytes) -> Iterator[StreamEvent]:
-        """Yield the events of one line. Raises BadLine."""
-        value = load_line(line)
-        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-            raise BadLine("no object with a type")
-        handlers = {"assistant": self._assistant, "user": self._user, "system": self._system, "result": self._result}
-        handler = handlers.get(value["type"])
-        try:
-            yield from handler(value) if handler else ()
-        except ValidationError as error:
-            raise BadLine(f"a malformed {value['type']} line") from error
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What reads each type of line."""
+        return {"assistant": self._assistant, "user": self._user, "system": self._system, "result": self._result}
 
     def _assistant(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
         spoken = _Spoken.model_validate(value)
@@ -130,10 +118,10 @@ class _Reader:
             line = _System.model_validate(value)
             yield Retry(reason=f"{line.error_status or 'no answer'}: {line.error}")
 
-    def _result(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _result(self, value: dict[str, Any]) -> tuple[()]:
         self.results.append(_Result.model_validate(value))
         self.late = False
-        yield from ()
+        return ()
 
     def close(self) -> Iterator[StreamEvent]:
         """Yield what the results come to: one claim and one end, in error if any of them is."""
@@ -143,7 +131,7 @@ class _Reader:
         usages = [result.usage for result in self.results]
         yield UsageClaim(usage={"results": usages, "model_usage": last.model_usage})
         failed = [result for result in self.results if result.is_error or result.subtype != "success"]
-        yield Final(status="error", error=_cause(failed[-1])) if failed else Final(status="ok")
+        yield failure(_cause(failed[-1])) if failed else Final(status="ok")
 
     def fault(self) -> str | None:
         """Say what is wrong with the results as a whole.
@@ -174,19 +162,11 @@ def _flat(content: Any) -> str:
 
 
 def _cause(result: _Result) -> str:
-    return clip(result.result or "; ".join(str(error) for error in result.errors) or result.subtype, 1000)
+    return result.result or "; ".join(str(error) for error in result.errors) or result.subtype
 
 
 def read_claude(stdout: bytes) -> tuple[list[StreamEvent], str | None]:
     """Read the whole stream. The fault names the first thing that keeps it from being evidence."""
-    lines, torn = split_lines(stdout)
     reader = _Reader()
-    events: list[StreamEvent] = []
-    fault = None
-    for number, line in enumerate(lines, 1):
-        try:
-            events.extend(reader.read(line))
-        except BadLine as error:
-            fault = fault or f"line {number} of the event stream is {error}"
-    events.extend(reader.close())
-    return events, fault or torn or reader.fault()
+    events, fault = read_objects(stdout, reader.handlers)
+    return [*events, *reader.close()], fault or reader.fault()

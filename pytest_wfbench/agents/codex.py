@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_wfbench.agents.base import Invocation, Runtime, SessionInput, SkillSupport, Traits
+from pytest_wfbench.agents.base import OPENAI_EFFORTS, Invocation, Runtime, SessionInput, SkillSupport, Traits
 from pytest_wfbench.agents.codex_stream import read_codex
 from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native, search_tool, with_tools
@@ -40,7 +40,7 @@ class CodexAgent:
     traits = Traits(
         wire=RESPONSES,
         converses=True,
-        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+        efforts=OPENAI_EFFORTS,
         options={"verbosity": "low|medium|high", "context_window": "[1-9][0-9]{0,6}"},
         denies=frozenset({SKILL_TOOL, "WebFetch", "WebSearch"}),
     )

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from pytest_wfbench.agents.events import BadLine, clip, load_line, split_lines
+from pytest_wfbench.agents.clipping import clip
+from pytest_wfbench.agents.events import CAUSE, Handler, Part, failure, read_objects
 from pytest_wfbench.agents.stream import Final, Retry, StreamEvent, TextEvent, ToolCall, ToolResult, UsageClaim
 
-CAUSE = 1000
 RETRYING = re.compile(r"Reconnecting\.\.\. \d+/\d+")
 SHELLS = frozenset({"/bin/bash", "/usr/bin/bash", "/bin/sh", "/usr/bin/sh"})
 
 
-class _Part(BaseModel):
-    """A part of a line; what is not named here is of no interest."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-class _Item(_Part):
+class _Item(Part):
     """Something the agent did: said, ran, changed, called. Its fields depend on ``type``."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
     id: str
     type: str
     text: str = ""
@@ -51,20 +44,25 @@ class _Item(_Part):
         return self.aggregated_output or "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
-class _Error(_Part):
-    message: str = ""
-
-
 def _message(error: Any) -> Any:
     return error.get("message") if isinstance(error, dict) else None
 
 
-class _Line(_Part):
+class _ItemLine(Part):
     type: str
-    item: _Item | None = None
+    item: _Item
+
+
+class _Completed(Part):
     usage: dict[str, Any] | None = None
-    error: _Error | None = None
+
+
+class _Error(Part):
     message: str = ""
+
+
+class _Failed(Part):
+    error: _Error | None = None
 
 
 def unwrapped(command: str) -> str:
@@ -101,16 +99,10 @@ class _Reader:
     begun: bool = False
     ended: bool = False
 
-    def read(self, data: bytes) -> Iterator[StreamEvent]:
-        """Yield the events of one line. Raises BadLine."""
-        value = load_line(data)
-        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-            raise BadLine("no object with a type")
-        try:
-            line = _Line.model_validate(value)
-        except ValidationError as error:
-            raise BadLine(f"a malformed {value['type']} line") from error
-        handlers = {
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What reads each type of line."""
+        return {
             "turn.started": self._started,
             "item.started": self._item,
             "item.completed": self._item,
@@ -118,18 +110,14 @@ class _Reader:
             "turn.failed": self._failed,
             "error": self._error,
         }
-        handler = handlers.get(line.type)
-        yield from handler(line) if handler else ()
 
-    def _started(self, line: _Line) -> Iterator[StreamEvent]:
+    def _started(self, value: dict[str, Any]) -> tuple[()]:
         self.begun = True
-        yield from ()
+        return ()
 
-    def _item(self, line: _Line) -> Iterator[StreamEvent]:
-        item = line.item
-        if item is None:
-            raise BadLine(f"a malformed {line.type} line")
-        completed = line.type == "item.completed"
+    def _item(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+        line = _ItemLine.model_validate(value)
+        item, completed = line.item, line.type == "item.completed"
         if item.type == "agent_message":
             yield from [TextEvent(text=item.text)] if completed else ()
         # An item of the type `error` is a warning: it ends nothing.
@@ -140,18 +128,20 @@ class _Reader:
             if completed:
                 yield _result(item)
 
-    def _completed(self, line: _Line) -> Iterator[StreamEvent]:
+    def _completed(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+        line = _Completed.model_validate(value)
         self.ended = True
         if line.usage is not None:
             yield UsageClaim(usage=line.usage)
         yield Final(status="ok")
 
-    def _failed(self, line: _Line) -> Iterator[StreamEvent]:
+    def _failed(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+        line = _Failed.model_validate(value)
         self.ended = True
-        told = line.error.message if line.error else ""
-        yield Final(status="error", error=clip(told or self.told or "the turn failed", CAUSE))
+        yield failure((line.error.message if line.error else "") or self.told or "the turn failed")
 
-    def _error(self, line: _Line) -> Iterator[StreamEvent]:
+    def _error(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+        line = _Error.model_validate(value)
         if RETRYING.match(line.message):
             yield Retry(reason=clip(line.message, CAUSE))
         else:
@@ -160,20 +150,11 @@ class _Reader:
     def close(self, exit_status: int | None) -> Iterator[StreamEvent]:
         """Yield an end where the agent failed before its turn: it may have said so on standard error only."""
         if not self.begun and not self.ended and exit_status not in (0, None):
-            told = self.told or f"exit status {exit_status} before anything was done"
-            yield Final(status="error", error=clip(told, CAUSE))
+            yield failure(self.told or f"exit status {exit_status} before anything was done")
 
 
 def read_codex(stdout: bytes, exit_status: int | None) -> tuple[list[StreamEvent], str | None]:
     """Read the whole stream. The fault names the first thing that keeps it from being evidence."""
-    lines, torn = split_lines(stdout)
     reader = _Reader()
-    events: list[StreamEvent] = []
-    fault = None
-    for number, line in enumerate(lines, 1):
-        try:
-            events.extend(reader.read(line))
-        except BadLine as error:
-            fault = fault or f"line {number} of the event stream is {error}"
-    events.extend(reader.close(exit_status))
-    return events, fault or ("the last line of the event stream is torn" if torn else None)
+    events, fault = read_objects(stdout, reader.handlers)
+    return [*events, *reader.close(exit_status)], fault

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from pytest_wfbench.agents.clipping import clip
 from pytest_wfbench.agents.stream import (
-    OUTPUT_CLIP,
     Final,
     SkillUse,
     StreamEvent,
@@ -19,10 +19,14 @@ from pytest_wfbench.agents.stream import (
     TurnStart,
 )
 
+# How much is kept of what an agent says of its failure, in characters.
+CAUSE = 1000
 # A session of hours has some thousands; a flood of them is no evidence, and would cost the harness minutes to read.
 MOST_LINES = 50_000
 # Lines that are no event cost much more to refuse than others to read.
 MOST_BAD_LINES = 100
+
+Handler = Callable[[dict[str, Any]], Iterable[StreamEvent]]
 
 _EVENT: TypeAdapter[StreamEvent] = TypeAdapter(StreamEvent)
 
@@ -31,12 +35,15 @@ class BadLine(ValueError):
     """A line that is not what its stream promises."""
 
 
-def clip(text: str, limit: int = OUTPUT_CLIP) -> str:
-    """Shorten a text to about ``limit`` characters: its head, how much is missing, its tail."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+class Part(BaseModel):
+    """A part of a line of an agent's own stream; what is not named in it is of no interest."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+def failure(cause: str) -> Final:
+    """Return the end in error that has this cause."""
+    return Final(status="error", error=clip(cause, CAUSE))
 
 
 def split_lines(stdout: bytes) -> tuple[list[bytes], str | None]:
@@ -74,12 +81,35 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def read_events(stdout: bytes) -> tuple[list[StreamEvent], str | None]:
     """Read lines that are common events already. The fault names the first line that is not one."""
+    return _read_lines(stdout, lambda line: (_read_event(line),))
+
+
+def read_objects(stdout: bytes, handlers: Mapping[str, Handler]) -> tuple[list[StreamEvent], str | None]:
+    """Read lines that are objects with a ``type``, each by the handler of its type; others are of no interest.
+
+    The fault names the first line that is no such object, or that its handler finds malformed (``ValidationError``).
+    """
+    return _read_lines(stdout, lambda line: _handle(line, handlers))
+
+
+def _handle(line: bytes, handlers: Mapping[str, Handler]) -> Iterator[StreamEvent]:
+    value = load_line(line)
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise BadLine("no object with a type")
+    handler = handlers.get(value["type"])
+    try:
+        yield from handler(value) if handler else ()
+    except ValidationError as error:
+        raise BadLine(f"a malformed {value['type']} line") from error
+
+
+def _read_lines(stdout: bytes, read: Callable[[bytes], Iterable[StreamEvent]]) -> tuple[list[StreamEvent], str | None]:
     lines, torn = split_lines(stdout)
     events: list[StreamEvent] = []
     faults: list[str] = []
     for number, line in enumerate(lines, 1):
         try:
-            events.append(_read_event(line))
+            events.extend(read(line))
         except BadLine as error:
             faults.append(f"line {number} of the event stream is {error}")
             if len(faults) > MOST_BAD_LINES:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from pytest_wfbench.agents.events import BadLine, clip, load_line, split_lines
+from pytest_wfbench.agents.clipping import clip
+from pytest_wfbench.agents.events import Handler, Part, failure, read_objects
 from pytest_wfbench.agents.stream import Final, SkillUse, StreamEvent, TextEvent, ToolCall, ToolResult, UsageClaim
 
-CAUSE = 1000
 SKILL_TOOL = "skill"
 # What the agent calls instead of a tool that its model was not offered.
 INVALID = "invalid"
@@ -19,17 +19,11 @@ INVALID = "invalid"
 DONE = "stop"
 
 
-class _Part(BaseModel):
-    """A part of a line; what is not named here is of no interest."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-class _Text(_Part):
+class _Text(Part):
     text: str
 
 
-class _State(_Part):
+class _State(Part):
     status: str
     input: dict[str, Any] = Field(default_factory=dict)
     output: str | None = None
@@ -37,7 +31,7 @@ class _State(_Part):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class _Tool(_Part):
+class _Tool(Part):
     """A call and its answer in one; ``id`` is the agent's own, since those of models may repeat."""
 
     id: str
@@ -45,7 +39,7 @@ class _Tool(_Part):
     state: _State
 
 
-class _StepEnd(_Part):
+class _StepEnd(Part):
     reason: str
     tokens: dict[str, Any] | None = None
 
@@ -64,34 +58,27 @@ class _Reader:
     errors: list[str] = field(default_factory=list)
     open: bool = False
 
-    def read(self, data: bytes) -> Iterator[StreamEvent]:
-        """Yield the events of one line. Raises BadLine."""
-        value = load_line(data)
-        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-            raise BadLine("no object with a type")
-        handlers = {
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What reads each type of line."""
+        return {
             "step_start": self._step_start,
             "step_finish": self._step_finish,
             "text": self._text,
             "tool_use": self._tool,
             "error": self._error,
         }
-        handler = handlers.get(value["type"])
-        try:
-            yield from handler(value) if handler else ()
-        except ValidationError as error:
-            raise BadLine(f"a malformed {value['type']} line") from error
 
-    def _step_start(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _step_start(self, value: dict[str, Any]) -> tuple[()]:
         self.open = True
-        yield from ()
+        return ()
 
-    def _step_finish(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _step_finish(self, value: dict[str, Any]) -> tuple[()]:
         end = _StepEnd.model_validate(value.get("part"))
         self.open = False
         self.reasons.append(end.reason)
         self.tokens.append(end.tokens)
-        yield from ()
+        return ()
 
     def _text(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
         yield TextEvent(text=_Text.model_validate(value.get("part")).text)
@@ -107,9 +94,9 @@ class _Reader:
         if tool.tool == SKILL_TOOL and isinstance(skill, str):
             yield SkillUse(name=skill, call_id=tool.id, ok=not _failed(tool) and state.metadata.get("name") == skill)
 
-    def _error(self, value: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _error(self, value: dict[str, Any]) -> tuple[()]:
         self.errors.append(_cause(value.get("error")))
-        yield from ()
+        return ()
 
     def close(self, exit_status: int | None) -> Iterator[StreamEvent]:
         """Yield the claim and the end that the steps and errors come to; the agent writes no summary of its own."""
@@ -117,7 +104,7 @@ class _Reader:
             yield UsageClaim(usage={"steps": self.tokens})
         cause = next(self._causes(exit_status), None)
         if cause is not None:
-            yield Final(status="error", error=clip(cause, CAUSE))
+            yield failure(cause)
         elif self.reasons:
             yield Final(status="ok")
 
@@ -141,14 +128,6 @@ def _cause(error: Any) -> str:
 
 def read_opencode(stdout: bytes, exit_status: int | None) -> tuple[list[StreamEvent], str | None]:
     """Read the whole stream. The fault names the first thing that keeps it from being evidence."""
-    lines, torn = split_lines(stdout)
     reader = _Reader()
-    events: list[StreamEvent] = []
-    fault = None
-    for number, line in enumerate(lines, 1):
-        try:
-            events.extend(reader.read(line))
-        except BadLine as error:
-            fault = fault or f"line {number} of the event stream is {error}"
-    events.extend(reader.close(exit_status))
-    return events, fault or ("the last line of the event stream is torn" if torn else None)
+    events, fault = read_objects(stdout, reader.handlers)
+    return [*events, *reader.close(exit_status)], fault

@@ -78,8 +78,6 @@ StreamEvent = Annotated[
     TextEvent | ToolCall | ToolResult | SkillUse | UsageClaim | Retry | TurnStart | Final, Field(discriminator="type")
 ]
 
-OUTPUT_CLIP = 4096
-
 
 class Transcript(_Event):
     """A whole session. ``fault`` says why the stream is no evidence (torn, two ends, none); none where it is."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from pytest_wfbench import __version__
-from pytest_wfbench.agents.events import clip
+from pytest_wfbench.agents.clipping import clip
 from pytest_wfbench.agents.stream import UsageClaim
 from pytest_wfbench.cell.artifacts import Artifacts
 from pytest_wfbench.cell.question import Grade, judgement_of

@@ -8,9 +8,23 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from pytest_wfbench.agents.events import BadLine, clip, load_line, read_events, seal
-from pytest_wfbench.agents.stream import OUTPUT_CLIP, Final, TextEvent, ToolCall, ToolResult, Transcript
+from pytest_wfbench.agents.base import Agent
+from pytest_wfbench.agents.claude_code import ClaudeCodeAgent
+from pytest_wfbench.agents.clipping import OUTPUT_CLIP, clip
+from pytest_wfbench.agents.codex import CodexAgent
+from pytest_wfbench.agents.events import (
+    MOST_BAD_LINES,
+    MOST_LINES,
+    BadLine,
+    load_line,
+    read_events,
+    read_objects,
+    seal,
+)
+from pytest_wfbench.agents.opencode import OpencodeAgent
+from pytest_wfbench.agents.stream import Final, TextEvent, ToolCall, ToolResult, Transcript
 
 OK = {"type": "final", "status": "ok"}
 CALL = {"type": "tool_call", "id": "1", "name": "bash", "arguments": {"command": "true"}}
@@ -79,6 +93,36 @@ class TestReading:
             assert read.events[-1] == read.final
             seen = [event for event in read.events if isinstance(event, ToolCall | ToolResult)]
             assert [type(event) for event in seen] in ([], [ToolCall], [ToolCall, ToolResult])
+
+
+class TestObjects:
+    @pytest.mark.parametrize("agent", [ClaudeCodeAgent(), CodexAgent(), OpencodeAgent()])
+    def test_flood(self, agent: Agent) -> None:
+        """A flood of lines is told as one, whichever agent's stream it is in."""
+        found = agent.read(b'{"type": "other"}\n' * (MOST_LINES + 1), 0)
+        assert found.fault == "there are more than 50,000 lines of events"
+
+    def test_bad_lines_end_the_reading(self) -> None:
+        """Of lines that are no objects a hundred are looked at, and no more of those behind them."""
+        seen: list[object] = []
+
+        def told(value: dict[str, Any]) -> tuple[()]:
+            seen.append(value)
+            return ()
+
+        line, bad = b'{"type": "text"}\n', b"bad\n"
+        for count, heard in ((MOST_BAD_LINES, 1), (MOST_BAD_LINES + 1, 0)):
+            seen.clear()
+            assert "line 1 of the event stream is not JSON" in str(read_objects(bad * count + line, {"text": told})[1])
+            assert len(seen) == heard
+
+    def test_what_a_handler_refuses(self) -> None:
+        """A line that its handler finds malformed is named by its number and type."""
+        refuse = TypeAdapter(int).validate_python
+        stdout = b'{"type": "other"}\n{"type": "text"}\n'
+        assert read_objects(stdout, {"text": lambda value: [refuse(value)]}) == (
+            [], "line 2 of the event stream is a malformed text line",
+        )  # fmt: skip
 
 
 class TestEnds:
