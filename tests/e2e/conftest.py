@@ -21,6 +21,8 @@ from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import read_rows
 
 ROOT = Path(__file__).parents[2]
+# Fixtures take the variable away, for the sake of the sweeps that tests run.
+IN_CI = bool(os.environ.get("CI"))
 LEFT_OUT = ("CI", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "PYTEST_CURRENT_TEST")
 
 
@@ -95,6 +97,6 @@ def require_agent(name: str) -> None:
     try:
         get_agent(name).find("replay/demo", ROOT)
     except AgentUnavailable as error:
-        if os.environ.get("CI"):
+        if IN_CI:
             pytest.fail(f"CI is set and {name} is missing: {error}")
         pytest.skip(str(error))
