@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,7 +30,6 @@ TOOLS, TOOL_NAME = 60, 80
 class Grade:
     """What an answer is worth. ``judged`` is none where no judge was asked."""
 
-    answer: str
     fault: Fault | None = None
     judged: Judged | None = None
 
@@ -48,15 +48,14 @@ class Grader:
         """Check the answer, then have it judged. Raises GatewayLost."""
         answer = sessions[-1].transcript.answer
         if not answer.strip():
-            return Grade(answer, Fault("unusable", "no-output", "the agent ended without an answer"))
+            return Grade(Fault("unusable", "no-output", "the agent ended without an answer"))
         fault = self._check(answer, sessions)
         rubric = self.cell.task.rubric
-        return Grade(answer, fault) if fault or rubric is None else self._judge(answer, rubric, sessions)
+        return Grade(fault) if fault or rubric is None else self._judge(answer, rubric, sessions)
 
     def _check(self, answer: str, sessions: Sequence[SessionEnd]) -> Fault | None:
-        checks, tools = self.cell.task.checks, dict[str, int]()
-        for name in (call.name for end in sessions for call in end.transcript.events if isinstance(call, ToolCall)):
-            tools[name] = tools.get(name, 0) + 1
+        checks = self.cell.task.checks
+        tools = Counter(call.name for end in sessions for call in end.transcript.events if isinstance(call, ToolCall))
         try:
             sizes = file_sizes(checks, self.workspace.merged_mounts(), self.sandbox)
         except Unmeasured as error:
@@ -66,10 +65,10 @@ class Grader:
 
     def _judge(self, answer: str, rubric: str, sessions: Sequence[SessionEnd]) -> Grade:
         if self.judge is None or self.gateway is None:
-            return Grade(answer, Fault("unusable", "judge-error", "there is no judge: name one"))
+            return Grade(Fault("unusable", "judge-error", "there is no judge: name one"))
         told = tell(Case(self.cell.task.steps_of(self.cell.variation), rubric, answer, telemetry_of(sessions)))
         judged = self.judge.judge(told, self.gateway, self.cell.id, judge_labels(self.cell))
-        return Grade(answer, judge_fault(judged), judged)
+        return Grade(judge_fault(judged), judged)
 
 
 def judge_fault(judged: Judged) -> Fault | None:

@@ -29,13 +29,14 @@ def review(artifact: Path, labels: Path) -> None:
     Example:
         wfbench score review review-output.json labels.json
     """
+    from pytest_wfbench.matrix.hidden import LABELS_BYTES
     from pytest_wfbench.scoring.artifact import ARTIFACT_LIMIT, InvalidArtifact, read_artifact
-    from pytest_wfbench.scoring.labels import LABELS_LIMIT, InvalidLabels, read_labels
+    from pytest_wfbench.scoring.labels import InvalidLabels, read_labels
     from pytest_wfbench.scoring.review import score_review
 
     with usage_errors(InvalidArtifact, InvalidLabels, UnsafeFile, OSError):
         found = read_artifact(_bytes(artifact, ARTIFACT_LIMIT))
-        wanted = read_labels(_bytes(labels, LABELS_LIMIT))
+        wanted = read_labels(_bytes(labels, LABELS_BYTES))
     click.echo(score_review(found, wanted.findings).model_dump_json(indent=1))
 
 

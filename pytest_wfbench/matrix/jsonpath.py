@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-EVERY = "*"
 LONGEST, STEPS = 1000, 100
 _STEP = re.compile(
     r"""\.(?P<bare>[A-Za-z_\u0080-\U0010ffff][\w-]{0,200})"""

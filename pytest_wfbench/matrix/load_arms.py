@@ -86,11 +86,12 @@ def _top_problems(value: Mapping[str, Any], document: Document, shown: str) -> I
 
 def _mirrors(value: Mapping[str, Any], document: Document, shown: str) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
     """Return the directories that repeat ``SKILL_ROOT``, and what is wrong with them."""
+    mirrors: tuple[str, ...] | None
     try:
         mirrors = _MIRRORS.validate_python(value.get("mirrors", ()), context=BY_HAND)
     except ValidationError:
-        mirrors = (SKILL_ROOT,)
-    if SKILL_ROOT in mirrors or len(set(mirrors)) < len(mirrors):
+        mirrors = None
+    if mirrors is None or SKILL_ROOT in mirrors or len(set(mirrors)) < len(mirrors):
         remedy = f"Write paths inside the repository, each once and none of them {SKILL_ROOT}"
         problem = Problem(
             shown, document.line(("mirrors",)), "", "mirrors", "must be a list of different directories", remedy

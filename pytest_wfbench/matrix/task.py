@@ -194,7 +194,7 @@ class Task(Frozen):
         """Return all that an agent is told in a variation, in one conversation: mostly one prompt."""
         if variation:
             return (self.variations[variation - 1],)
-        return self.steps or ((self.prompt,) if self.prompt else ("",))
+        return self.steps or (self.prompt or "",)
 
 
 def _task_rules(raw: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -78,6 +79,7 @@ def serve(servers: Mapping[str, McpServer], ground: Ground, identity: Identity) 
 
     Raises:
         ServerFailed: when one does not answer.
+        OSError: when the machine cannot start one.
     """
     if not servers:
         yield Services()
@@ -172,13 +174,20 @@ def _talk(client: socket.socket, start: Starter, sandbox: Sandbox, talks: _Talks
 
 
 def _greet(name: str, server: McpServer, ground: Ground) -> None:
-    """Start the server once and let it answer the first request of the protocol."""
+    """Start the server once and let it answer the first request of the protocol. Raises ServerFailed, OSError."""
     ours, theirs = socket.socketpair()
-    ended: list[Finished] = []
+    ended: Future[Finished] = Future()
     stop = threading.Event()
     start = _starter(server, ground, stop)
+
+    def talk() -> None:
+        try:
+            ended.set_result(converse(theirs, start, ground.sandbox))
+        except OSError as error:
+            ended.set_exception(error)
+
     with closing(ours), closing(theirs):
-        thread = threading.Thread(target=lambda: ended.append(converse(theirs, start, ground.sandbox)), daemon=True)
+        thread = threading.Thread(target=talk, daemon=True)
         thread.start()
         answered = _says_hello(ours)
         with suppress(OSError):
@@ -205,11 +214,12 @@ def _says_hello(channel: socket.socket) -> bool:
     return isinstance(answer, dict) and isinstance(answer.get("result"), dict)
 
 
-def _why(ended: list[Finished]) -> str:
-    if not ended:
+def _why(ended: Future[Finished]) -> str:
+    if not ended.done():
         return f"nothing within {HELLO_SECONDS:g} s"
-    lines = ended[0].stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"exit status {ended[0].status}"
+    finished = ended.result()
+    lines = finished.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"exit status {finished.status}"
 
 
 @cache

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from pytest_wfbench.matrix.fields import items
+
 ARTIFACT = "review-output.json"
 ARTIFACT_LIMIT = 256 << 10
 MOST_FINDINGS = 100
@@ -85,9 +87,7 @@ class Artifact(Strict):
 
     schema_version: Literal[1]
     verdict: Verdict
-    findings: Annotated[tuple[Finding, ...], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)] = Field(
-        max_length=MOST_FINDINGS
-    )
+    findings: Annotated[tuple[Finding, ...], BeforeValidator(items)] = Field(max_length=MOST_FINDINGS)
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:

@@ -23,7 +23,7 @@ SHOWN = 80
 FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # A sign belongs to a number where no word or number stands before it; commas part thousands only.
 NUMBER = re.compile(
-    r"(?:(?<![\w.,)])[+-])?(?<![\w.,])(?:\d{1,3}(?:,\d{3}){1,12}(?!,?\d)|\d{1,40})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?"
+    r"(?:(?<![\w.,)])[+-])?(?<![\w.,])(?:\d{1,3}(?:,\d{3}){1,12}(?!,?\d)|\d{1,40}(?!\d))(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?"
 )
 # Prints the size of each regular file, or a dash; a link is followed nowhere on the way to it.
 SIZES = r"""for path; do

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, NamedTuple, Protocol
 
 from pytest_wfbench.gateway.api import Door, GatewayRefused, Labels, OpenRequest, SessionUsage
+from pytest_wfbench.gateway.asking import LONGEST_PAUSE, ask
 from pytest_wfbench.gateway.heard import hear
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.scoring.judge_prompt import Told
 from pytest_wfbench.scoring.verdict import InvalidVerdict, Verdict, read_verdict
-from pytest_wfbench.wires import CHAT, RESPONSES
+from pytest_wfbench.wires import CHAT, RESPONSES, error_text, read_object
 
 SESSION = "judge"
 SECONDS = 180.0
@@ -23,8 +21,6 @@ KEY_SLACK = 60.0
 OUTPUT_TOKENS = 4096
 # Between the tries for one verdict: it is asked once, and twice again.
 PAUSES = (0.5, 1.5)
-LONGEST_PAUSE = 20.0
-ANSWER = 8 << 20
 CAUSE = 400
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -34,7 +30,6 @@ SCHEMA: Mapping[str, Any] = {
 }
 # A model that cannot do what is asked for says so with one of these: it is asked for less then.
 TOO_MUCH = frozenset({400, 422})
-PATHS: Mapping[str, str] = {CHAT: "/v1/chat/completions", RESPONSES: "/v1/responses"}
 
 
 class Doors(Protocol):
@@ -163,16 +158,12 @@ class Judge:
 
     def _request(self, door: Door, told: Told) -> Verdict | Failed:
         body = BODIES[self.wire](self.model, told, WISHES[self.ask_less])
-        headers = {"authorization": f"Bearer {door.key}", "content-type": "application/json"}
         try:
-            with closing(UnixHTTPConnection(door.socket, SECONDS)) as connection:
-                connection.request("POST", PATHS[self.wire], json.dumps(body), headers)
-                answer = connection.getresponse()
-                status, wait, data = answer.status, answer.getheader("retry-after"), answer.read(ANSWER)
+            status, pause, data = ask(door, self.wire, body, SECONDS)
         except (OSError, HTTPException) as error:
             return Failed(f"the judge gave no answer: {type(error).__name__}: {error}")
         if status != 200:
-            return Failed(f"HTTP {status}: {_message(data)}", status, _pause(wait))
+            return Failed(f"HTTP {status}: {_message(data)}", status, pause)
         try:
             return read_verdict(hear(self.wire, data, False).text)
         except InvalidVerdict as error:
@@ -189,16 +180,7 @@ def _cause(trouble: str | None, usage: SessionUsage) -> str | None:
 
 
 def _message(data: bytes) -> str:
-    text = data.decode(errors="replace")
-    try:
-        told = json.loads(text)["error"]["message"]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        told = text
-    return one_line(str(told))
-
-
-def _pause(text: str | None) -> float:
-    return min(float(text), LONGEST_PAUSE) if text and text.isdecimal() else 0.0
+    return one_line(error_text(read_object(data)) or data.decode(errors="replace"))
 
 
 def one_line(text: str) -> str:

@@ -50,43 +50,41 @@ class Case:
 
 @dataclass(frozen=True)
 class Told:
-    """What a judge is told, in two parts. ``forged`` counts the markers that were taken out of the answer."""
+    """What a judge is told, in two parts."""
 
     system: str = field(repr=False)
     user: str = field(repr=False)
-    forged: int = 0
 
 
 def tell(case: Case, code: str | None = None) -> Told:
     """Put a case into words. ``code`` marks what is the harness's; without it a new one is made up."""
     code = code or secrets.token_hex(8)
-    answer, forged = disarmed(case.answer)
     blocks = {
         "QUESTION": "\n\n".join(
             text if len(case.steps) == 1 else f"({number}) {text}" for number, text in enumerate(case.steps, 1)
         ),
         "RUBRIC": case.rubric,
-        "ANSWER": _clipped(answer),
+        "ANSWER": _clipped(disarmed(case.answer)),
         "TELEMETRY": case.telemetry,
     }
     user = "\n\n".join(_block(name, text, code) for name, text in blocks.items())
-    return Told(
-        SYSTEM.format(code=code), f"{user}\n\nGrade the answer by the rubric. Reply with the JSON object.", forged
-    )
+    return Told(SYSTEM.format(code=code), f"{user}\n\nGrade the answer by the rubric. Reply with the JSON object.")
 
 
 def _block(name: str, text: str, code: str) -> str:
     return f"=== WFBENCH {code} {name} BEGIN ===\n{text}\n=== WFBENCH {code} {name} END ==="
 
 
-def disarmed(answer: str) -> tuple[str, int]:
-    """Return an answer in which nothing is invisible and no line looks like a marker, and how many lines did."""
-    visible = INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", answer.replace("\r\n", "\n"))
-    lines = visible.split("\n")
-    bare = [INVISIBLE.sub("", unicodedata.normalize("NFKC", line)) for line in answer.replace("\r\n", "\n").split("\n")]
-    forged = [MARKER.search(line[:2000]) is not None for line in bare]
-    kept = (REMOVED if is_forged else line for line, is_forged in zip(lines, forged, strict=True))
-    return "\n".join(kept), sum(forged)
+def disarmed(answer: str) -> str:
+    """Return an answer in which nothing is invisible and no line looks like a marker."""
+    return "\n".join(_disarmed(line) for line in answer.replace("\r\n", "\n").split("\n"))
+
+
+def _disarmed(line: str) -> str:
+    bare = INVISIBLE.sub("", unicodedata.normalize("NFKC", line))
+    if MARKER.search(bare[:2000]):
+        return REMOVED
+    return INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", line)
 
 
 def _clipped(answer: str) -> str:

@@ -7,11 +7,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from pytest_wfbench.matrix.fields import items
 from pytest_wfbench.scoring.artifact import Line, Name, RelativePath, Severity, Strict
 
 MOST_LABELS = 100
-LABELS_LIMIT = 1 << 20
-
 
 Where = tuple[str | int, ...]
 
@@ -50,9 +49,7 @@ class Labels(Strict):
     """All defects of a change; none of them makes it a clean control."""
 
     schema_version: Literal[1]
-    findings: Annotated[tuple[Label, ...], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)] = Field(
-        max_length=MOST_LABELS
-    )
+    findings: Annotated[tuple[Label, ...], BeforeValidator(items)] = Field(max_length=MOST_LABELS)
 
     @model_validator(mode="after")
     def _unique(self) -> Self:

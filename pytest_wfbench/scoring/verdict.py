@@ -47,7 +47,6 @@ class Majority:
     score: float
     reason: str
     agreement: float
-    votes: int
 
 
 def read_verdict(text: str) -> Verdict:
@@ -111,4 +110,4 @@ def majority(verdicts: Sequence[Verdict]) -> Majority:
     same = [verdict for verdict in verdicts if verdict.passed is passed]
     decided = max(same, key=lambda verdict: verdict.score if passed else -verdict.score)
     score = median(verdict.score for verdict in verdicts)
-    return Majority(passed, score, decided.reason, len(same) / len(verdicts), len(verdicts))
+    return Majority(passed, score, decided.reason, len(same) / len(verdicts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,9 +57,9 @@ def _read(answer: Labelled, judged: Judged) -> Opinion:
 
 
 @contextmanager
-def _gateway(route: JudgeRoute, options: Options, environment: Mapping[str, str] = os.environ) -> Iterator[Gateway]:
+def _gateway(route: JudgeRoute, options: Options) -> Iterator[Gateway]:
     models = () if route.cassettes else (route.model,)
-    named = providers_of(models, judge_environment(options, environment))
+    named = providers_of(models, judge_environment(options, os.environ))
     gateway = start_gateway(GatewayConfig(providers=tuple(named)))
     with tempfile.TemporaryDirectory(prefix="wfb-judge-") as directory:
         try:

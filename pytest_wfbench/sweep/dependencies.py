@@ -12,6 +12,7 @@ from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.problems import Problem
 from pytest_wfbench.sandbox.identity import cache_directory, choose_identity
 from pytest_wfbench.sandbox.spec import Bind
+from pytest_wfbench.sweep.places import hidden_places, touching
 from pytest_wfbench.workspace.beside import UnfitDirectory, directory_digest
 from pytest_wfbench.workspace.template import Template
 
@@ -26,7 +27,7 @@ def with_dependencies(
     ``apart`` are places that no sandbox may show: a dependency must not hold one or lie in one, nor a case file, an
     oracle, the history or a private path of a repository, or what the harness keeps of other cells.
     """
-    hidden = {*apart, cache_directory(choose_identity())}
+    hidden = {*hidden_places(tasks, apart), cache_directory(choose_identity())}
     for loaded in tasks:
         hidden |= set(_hidden_of(loaded))
     known: dict[Path, str] = {}
@@ -41,22 +42,9 @@ def with_dependencies(
 
 
 def _hidden_of(loaded: LoadedTask) -> Iterator[Path]:
+    """Yield what a task's snapshot leaves out of its repository."""
     repository = loaded.repository or loaded.file.parent
-    yield loaded.file
-    yield from (place for name in (".git", *loaded.task.private) if (place := repository / name).exists())
-    if loaded.oracle_root and loaded.task.hides:
-        yield loaded.oracle_root
-
-
-def _touching(source: Path, hidden: Iterable[Path]) -> str | None:
-    """Return what a directory has to do with a hidden place, in words, or none."""
-    real = source.resolve()
-    for path in sorted(hidden):
-        if path.resolve().is_relative_to(real):
-            return f"holds {path.name}"
-        if real.is_relative_to(path.resolve()):
-            return f"lies in {path.name}"
-    return None
+    return (place for name in (".git", *loaded.task.private) if (place := repository / name).exists())
 
 
 def _beside(
@@ -68,8 +56,8 @@ def _beside(
     for index, entry in enumerate(loaded.task.dependencies):
         source = user_path(entry.source, loaded.file.parent)
         key = f"dependencies.{index}.source"
-        if (touching := _touching(source, hidden)) is not None:
-            problems.append(loaded.problem(key, f"{entry.source} {touching}, which is to be hidden", REMEDY))
+        if (told := touching(source, hidden)) is not None:
+            problems.append(loaded.problem(key, f"{entry.source} {told}, which is to be hidden", REMEDY))
             continue
         try:
             known[source] = known.get(source) or directory_digest(source)

@@ -11,6 +11,7 @@ from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.options import Options
 from pytest_wfbench.sandbox.identity import choose_identity, shelves
+from pytest_wfbench.sweep.places import hidden_places, touching
 from pytest_wfbench.sweep.plan import sandbox_name
 from pytest_wfbench.workspace.external import (
     ExternalPlugin,
@@ -56,12 +57,12 @@ def kept_plugin(
 ) -> tuple[ExternalPlugin | None, list[Problem]]:
     """Keep a plugin where sandboxes can have it, or return none and why, if there is one.
 
-    ``apart`` are places that no sandbox may show: a plugin must not hold one, nor a case file or an oracle.
+    ``apart`` are places that no sandbox may show: a plugin must not hold one or lie in one, nor a case file or oracle.
     """
     if found is None:
         return None, []
-    if holding := _hidden_in(found.place, tasks, apart):
-        message = f"{shown_path(found.place)} holds {holding.name}, which is to be hidden"
+    if (told := touching(found.place, hidden_places(tasks, apart))) is not None:
+        message = f"{shown_path(found.place)} {told}, which is to be hidden"
         return None, [Problem(DIRECTORY, 0, "", "", message, "Name a directory that holds the plugin alone")]
     identity = choose_identity()
     try:
@@ -77,12 +78,6 @@ def _half_given(options: Options) -> Iterator[Problem]:
         yield Problem(DIRECTORY, 0, "", "", f"needs {VERSION} beside it", "Give the version that its manifest has")
     if options.plugin_version is not None:
         yield Problem(VERSION, 0, "", "", f"needs {DIRECTORY} beside it", "Name the plugin's directory")
-
-
-def _hidden_in(place: Path, tasks: Sequence[LoadedTask], apart: Iterable[Path]) -> Path | None:
-    hidden = {*apart, *(loaded.file for loaded in tasks)}
-    hidden |= {loaded.oracle_root for loaded in tasks if loaded.oracle_root and loaded.task.hides}
-    return next((path for path in sorted(hidden) if path.resolve().is_relative_to(place.resolve())), None)
 
 
 def _problem(place: Path, fault: PluginFault) -> Problem:

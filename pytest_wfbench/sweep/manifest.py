@@ -25,11 +25,12 @@ from pytest_wfbench.evidence.manifest import (
     Versions,
 )
 from pytest_wfbench.files import user_path
-from pytest_wfbench.matrix.arms import SKILL_ROOT, Arm
+from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.load import LoadedTask
 from pytest_wfbench.matrix.select import required_candidates
 from pytest_wfbench.scoring.judge_prompt import PROMPT_VERSION
+from pytest_wfbench.sweep.candidate import bases_of, laid_over
 from pytest_wfbench.sweep.context import SweepContext
 from pytest_wfbench.sweep.plan import Plan, Skip
 
@@ -131,7 +132,9 @@ def _bound(name: str, data: bytes) -> BoundFile:
 def _candidate(plan: Plan) -> Candidate | None:
     if not plan.overlay or not plan.overlay_digest:
         return None
-    bases = {f"{SKILL_ROOT}/{entry.name}": base for entry in plan.overlay if (base := plan.base_of(entry)) is not None}
+    # They are the same in all of them, or there is no sweep.
+    trees = laid_over(plan.tasks, plan.arms, plan.templates)
+    bases = bases_of(plan.overlay, trees[0]) if trees else {}
     declared: tuple[Arm, ...] = tuple({arm.name: arm for a in plan.arms.values() for arm in a.declared}.values())
     return Candidate(
         overlay_digest=plan.overlay_digest,

@@ -20,24 +20,46 @@ def unwritable(options: Options, directory: Path) -> Iterator[Problem]:
     try:
         cache_directory(choose_identity())
     except BadIdentity as error:
-        name, message, remedy = str(error).split(": ")
+        name, _, told = str(error).partition(": ")
+        message, _, remedy = told.rpartition(": ")
         yield Problem(name, 0, "", "", message, remedy[:1].upper() + remedy[1:])
     except OSError as error:
         message = f"the cache directory {error.filename} cannot be made: {error.strerror}"
         yield Problem("WFBENCH_CACHE_DIR", 0, "", "", message, "Name a writable directory in WFBENCH_CACHE_DIR")
-    results = user_path(options.results, directory)
-    parent = next(path for path in (results, *results.parents) if os.path.lexists(path))
-    if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
-        message = f"{shown_path(parent)} is no directory that can be written"
-        yield Problem("--wfbench-results", 0, "", "", message, "Name a directory of your own")
+    if problem := closed(user_path(options.results, directory), "--wfbench-results"):
+        yield problem
+
+
+def closed(place: Path, option: str) -> Problem | None:
+    """Return a problem where a directory, named by an option, cannot be written, or cannot be made; else none."""
+    parent = next(path for path in (place, *place.parents) if os.path.lexists(path))
+    if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):
+        return None
+    message = f"{shown_path(parent)} is no directory that can be written"
+    return Problem(option, 0, "", "", message, "Name a directory of your own")
+
+
+def hidden_places(tasks: Sequence[LoadedTask], apart: Iterable[Path]) -> tuple[Path, ...]:
+    """Return what no sandbox may show: case files, what decides what cells are worth, and the places ``apart``."""
+    roots = (loaded.oracle_root for loaded in tasks if loaded.oracle_root and loaded.task.hides)
+    return tuple(dict.fromkeys((*(loaded.file for loaded in tasks), *roots, *apart)))
+
+
+def touching(source: Path, hidden: Iterable[Path]) -> str | None:
+    """Return what a directory that is to be shown has to do with a hidden place, in words, or none."""
+    real = source.resolve()
+    for path in sorted(hidden):
+        if path.resolve().is_relative_to(real):
+            return f"holds {path.name}"
+        if real.is_relative_to(path.resolve()):
+            return f"lies in {path.name}"
+    return None
 
 
 def exposed(tasks: Sequence[LoadedTask], apart: Iterable[Path]) -> Iterator[Problem]:
     """Yield a problem for what is to be hidden but lies where every sandbox can read: below /usr or the interpreter."""
     shown = [path.resolve() for path in shown_directories(own_interpreter())]
-    roots = (loaded.oracle_root for loaded in tasks if loaded.task.hides)
-    hidden = (*(loaded.file for loaded in tasks), *roots, *apart)
-    for path in dict.fromkeys(path for path in hidden if path):
+    for path in hidden_places(tasks, apart):
         holder = next((top for top in shown if path.resolve().is_relative_to(top)), None)
         if holder is not None:
             message = f"lies in {holder}, which every sandbox can read"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pytest_wfbench.agents.base import Runtime
 from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.digests import digest_tree
-from pytest_wfbench.files import UnsafeFile, read_untrusted
+from pytest_wfbench.files import read_untrusted
 from pytest_wfbench.gateway.api import Route
 from pytest_wfbench.matrix.arms import SKILL_ROOT, Arm
 from pytest_wfbench.matrix.bindings import TaskBinding, bind_task, overlay_digest
@@ -149,11 +149,6 @@ class Plan(BaseModel):
         """Digest of the candidate's files, or none."""
         return overlay_digest({entry.name: entry.data for entry in self.overlay})
 
-    def base_of(self, entry: Captured) -> bytes | None:
-        """Return what an overlay file would replace, from the first task's snapshot; none where there is nothing."""
-        template = next(iter(self.templates.values()), None)
-        return base_of(entry, template.path) if template else None
-
     def runnable(self) -> Iterator[Cell]:
         """Yield the cells that would be run if all were selected."""
         return (cell for cell in self.cells() if self.skip(cell) is None)
@@ -260,14 +255,6 @@ def _skill_files(tree: Path, skills: tuple[str, ...]) -> Iterator[tuple[str, byt
                 if path.is_file() and not path.is_symlink():
                     name = path.relative_to(root).as_posix()
                     yield prefix + name, read_untrusted(root, name, SCRIPT_LIMIT)
-
-
-def base_of(entry: Captured, tree: Path) -> bytes | None:
-    """Return what an overlay file would replace in a snapshot, or none where there is nothing."""
-    try:
-        return read_untrusted(tree, f"{SKILL_ROOT}/{entry.name}", SCRIPT_LIMIT)
-    except (UnsafeFile, OSError):
-        return None
 
 
 def closed_directories(tasks: Sequence[LoadedTask]) -> frozenset[Path]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 
 from pytest_wfbench.agents.registry import get_agent
-from pytest_wfbench.gateway.api import Door, Event, GatewayRefused, Labels, OpenRequest
+from pytest_wfbench.gateway.api import Event, GatewayRefused, Labels, OpenRequest
+from pytest_wfbench.gateway.asking import Answer, ask
 from pytest_wfbench.gateway.client import Gateway
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.sweep.judge import judge_labels
 from pytest_wfbench.sweep.plan import Plan
@@ -27,14 +25,14 @@ OUTPUT_TOKENS = 256
 # A local model may have to be loaded.
 SECONDS = 120.0
 AT_ONCE = 8
-TRIES, PAUSE, LONGEST_PAUSE = 3, 1.0, 20.0
+TRIES, PAUSE = 3, 1.0
 PASSING = frozenset({408, 429})
 MESSAGE = 400
 SAID = [{"role": "user", "content": PROMPT}]
-REQUESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    ANTHROPIC: ("/v1/messages", {"max_tokens": OUTPUT_TOKENS, "messages": SAID}),
-    CHAT: ("/v1/chat/completions", {"max_tokens": OUTPUT_TOKENS, "messages": SAID}),
-    RESPONSES: ("/v1/responses", {"max_output_tokens": OUTPUT_TOKENS, "input": PROMPT}),
+REQUESTS: Mapping[str, Mapping[str, Any]] = {
+    ANTHROPIC: {"max_tokens": OUTPUT_TOKENS, "messages": SAID},
+    CHAT: {"max_tokens": OUTPUT_TOKENS, "messages": SAID},
+    RESPONSES: {"max_output_tokens": OUTPUT_TOKENS, "input": PROMPT},
 }
 
 
@@ -107,36 +105,23 @@ def _ask(gateway: Gateway, probe: Probe) -> Sign:
         door = gateway.open(OpenRequest(cell_id=SESSION, labels=labels, models=(probe.model,), seconds=SECONDS))
     except GatewayRefused as error:
         return Sign(str(error))
-    events: tuple[Event, ...] = ()
     try:
-        status, pause, said = _request(door, probe)
+        answer = ask(door, probe.wire, {"model": probe.model, **REQUESTS[probe.wire]}, SECONDS)
     except (OSError, HTTPException) as error:
-        status, pause, said = 0, PAUSE, f"no answer within {SECONDS:g} s ({error})"
+        answer = Answer(0, 0.0, f"no answer ({error})".encode())
     finally:
         events = gateway.close(door).events
-    return _read(status, pause, said, events)
+    return _read(answer, events)
 
 
-def _request(door: Door, probe: Probe) -> tuple[int, float, str]:
-    """Return status, seconds to wait, and the answer."""
-    path, body = REQUESTS[probe.wire]
-    headers = {"authorization": f"Bearer {door.key}", "content-type": "application/json"}
-    with closing(UnixHTTPConnection(door.socket, SECONDS)) as connection:
-        connection.request("POST", path, json.dumps({"model": probe.model, **body}), headers)
-        answer = connection.getresponse()
-        return answer.status, _pause(answer.getheader("retry-after")), answer.read().decode(errors="replace")
-
-
-def _pause(text: str | None) -> float:
-    return min(float(text), LONGEST_PAUSE) if text and text.isdecimal() else PAUSE
-
-
-def _read(status: int, pause: float, said: str, events: Sequence[Event]) -> Sign:
+def _read(answer: Answer, events: Sequence[Event]) -> Sign:
     """The provider's own words say more than what the road made of them."""
+    status, pause, data = answer
+    said = data.decode(errors="replace")
     last = events[-1] if events else None
     if status == 200 and last is not None and last.status == "success":
         return Sign()
     told = (last.http_status or status) if last is not None else status
     message = " ".join(((last.error_message if last else None) or said or "no word").split())[:MESSAGE]
     passing = status != 0 and (told in PASSING or told >= 500)
-    return Sign(f"{told} {message}" if told else message, passing, pause)
+    return Sign(f"{told} {message}" if told else message, passing, pause or PAUSE)

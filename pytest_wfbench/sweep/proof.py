@@ -56,9 +56,9 @@ def proofs(tasks: Sequence[LoadedTask], *, repeat: int, sabotage: bool) -> Itera
         raise InvalidCases(problems)
     sandbox, identity = make_bubblewrap(), choose_identity()
     with scratch_directory(identity) as scratch:
+        ground = survey(sandbox, scratch, identity)
         for loaded in tasks:
             bounds = bounds_of(loaded.task.limits)
-            ground = survey(sandbox, scratch, identity)
             states = TaskStates(loaded, templates[loaded.task.id], sandbox, ground, bounds)
             if loaded.task.labels:
                 yield loaded, _review_proof(loaded, states)

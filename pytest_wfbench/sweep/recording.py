@@ -15,8 +15,10 @@ from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.subject import Subject
 from pytest_wfbench.options import Options
+from pytest_wfbench.scoring.judge import SESSION
+from pytest_wfbench.sweep.places import closed
 from pytest_wfbench.sweep.plan import Plan
-from pytest_wfbench.sweep.scripts import JUDGE, labels_of
+from pytest_wfbench.sweep.scripts import labels_of
 
 OPTION = "--wfbench-record"
 
@@ -40,11 +42,9 @@ def record_problems(
         if target.resolve().is_relative_to(repository.resolve()):
             message = f"{shown_path(target)} lies in the repository {shown_path(repository)}, which agents see"
             yield Problem(OPTION, 0, "", "", message, "Name a directory outside of every task's repository")
-    parent = next(path for path in (target, *target.parents) if os.path.lexists(path))
-    if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
-        message = f"{shown_path(parent)} is no directory that can be written"
-        yield Problem(OPTION, 0, "", "", message, "Name a directory of your own")
-    elif parent == target and (target.is_symlink() or any(target.iterdir())):
+    if problem := closed(target, OPTION):
+        yield problem
+    elif os.path.lexists(target) and (target.is_symlink() or any(target.iterdir())):
         message = f"{shown_path(target)} is not empty, and recordings are never mixed"
         yield Problem(OPTION, 0, "", "", message, "Name a new directory, or remove what is in it")
     models = defaultdict(set)
@@ -72,7 +72,7 @@ def fill_gaps(plan: Plan, done: Collection[str]) -> None:
                 _fill(directory / file_name(cell.id, session.name), cell, session.name, model)
             # Where a check failed no judge was asked.
             if plan.judge is not None and cell.task.rubric is not None:
-                _fill(directory / file_name(cell.id, JUDGE), cell, JUDGE, plan.judge.model)
+                _fill(directory / file_name(cell.id, SESSION), cell, SESSION, plan.judge.model)
 
 
 def _fill(path: Path, cell: Cell, session: str, model: str) -> None:

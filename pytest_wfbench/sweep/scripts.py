@@ -11,9 +11,9 @@ from pytest_wfbench.gateway.cassette import CassetteError, CassetteSet, load_cas
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import Problem
 from pytest_wfbench.matrix.subject import Subject
+from pytest_wfbench.scoring.judge import SESSION
 
 CASSETTES = "cassettes"
-JUDGE = "judge"
 
 
 def find_cassettes(
@@ -65,10 +65,11 @@ def uncovered(scripts: Mapping[str, CassetteSet], cells: Iterator[Cell]) -> Iter
 
 def unjudgeable(scripts: Mapping[str, CassetteSet], judge: str, cells: Iterator[Cell]) -> Iterator[Problem]:
     """Yield a problem for every cell with a rubric that no script of a replayed judge, or more than one, fits."""
-    cassettes = scripts.get(judge)
-    for cell in cells if cassettes is not None else ():
-        if cassettes is not None and cell.task.rubric:
-            yield from _unfit(cassettes, cell, JUDGE)
+    if (cassettes := scripts.get(judge)) is None:
+        return
+    for cell in cells:
+        if cell.task.rubric:
+            yield from _unfit(cassettes, cell, SESSION)
 
 
 def _unfit(cassettes: CassetteSet, cell: Cell, session: str) -> Iterator[Problem]:

@@ -13,7 +13,6 @@ from pytest_wfbench.workspace.personal import personal_part
 
 LARGEST = 16 << 30
 MOST = 500_000
-_CHUNK = 1 << 20
 
 
 class UnfitDirectory(ValueError):
@@ -63,8 +62,5 @@ def _content(path: Path, mode: int) -> str:
         return os.fsencode(path.readlink()).hex()
     if not stat.S_ISREG(mode):
         return ""
-    total = hashlib.sha256()
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-        while data := stream.read(_CHUNK):
-            total.update(data)
-    return total.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()

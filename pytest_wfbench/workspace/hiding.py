@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from pytest_wfbench.workspace.repository import RepositoryProblem
+from pytest_wfbench.workspace.traces import is_below
 
 # Smaller files are alike by chance: empty packages, one-line settings.
 TELLING_BYTES = 128
@@ -21,7 +22,7 @@ class Hiding:
 
     def hides(self, path: bytes) -> bool:
         """Whether a path is hidden, or below a hidden one."""
-        return _is_below(path, self._private) or _is_below(path, self._apart)
+        return is_below(path, self._private) or is_below(path, self._apart)
 
     def refuse_copies(self, source: Path, files: Sequence[tuple[bytes, bytes]], size: Callable[[bytes], int]) -> None:
         """Refuse a tree that shows the bytes of a private file under another name (a copy, a hard link).
@@ -34,7 +35,7 @@ class Hiding:
         Raises:
             RepositoryProblem: naming both.
         """
-        private = {content: path for path, content in files if _is_below(path, self._private)}
+        private = {content: path for path, content in files if is_below(path, self._private)}
         for path, content in files:
             if content in private and not self.hides(path) and size(content) >= TELLING_BYTES:
                 shown, hidden = (os.fsdecode(name) for name in (path, private[content]))
@@ -46,7 +47,3 @@ class Hiding:
 
 def _bytes_of(paths: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(os.fsencode(PurePosixPath(path)) for path in paths)
-
-
-def _is_below(path: bytes, places: Iterable[bytes]) -> bool:
-    return any(path == place or path.startswith(place + b"/") for place in places)

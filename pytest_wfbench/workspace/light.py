@@ -29,7 +29,10 @@ def as_json(value: object) -> str:
         return _quoted(value)
     if isinstance(value, tuple | list):
         return "[" + ",".join(as_json(item) for item in value) + "]"
-    return {None: "null", True: "true", False: "false"}[value] if value in (None, True, False) else str(value)
+    if value is None:
+        return "null"
+    # A truth value is a whole number too.
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _quoted(text: str) -> str:

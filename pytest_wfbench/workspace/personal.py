@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _SYSTEM = ("/boot", "/dev", "/etc", "/proc", "/run", "/sys")
@@ -20,4 +21,6 @@ def personal_part(path: Path) -> Path | None:
 
 def _places() -> Iterator[Path]:
     yield from (Path(name) for name in _SYSTEM)
-    yield from (place.resolve() for name in _OF_HOME if (place := Path.home() / name).exists())
+    with suppress(RuntimeError):  # A user without a home has nothing in it.
+        home = Path.home()
+        yield from (place.resolve() for name in _OF_HOME if (place := home / name).exists())

@@ -112,7 +112,6 @@ class TestExact:
         """On weights that floating point holds, the exact route is worth what scipy's is."""
         table = np.array([[random.randrange(50) for _ in range(columns)] for _ in range(rows)], dtype=np.int64)
         ours, theirs = best_assignment(table), linear_sum_assignment(table, maximize=True)
-        assert sorted(ours[0]) == sorted(theirs[0].tolist()) or len(ours[0]) == min(rows, columns)
         assert len(set(ours[0])) == len(set(ours[1])) == min(rows, columns)
         assert table[ours].sum() == table[theirs].sum()
 

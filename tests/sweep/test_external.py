@@ -135,6 +135,12 @@ class TestRefused:
         [said] = problems(external, plugin_dir=".")
         assert "which is to be hidden" in said
 
+    def test_lies_in_what_is_hidden(self, external: Suite) -> None:
+        """So does one that lies among them: what is hidden is not shown as a plugin."""
+        (external.path / "ce").rename(external.path / "oracles/ce")
+        [said] = problems(external, plugin_dir="oracles/ce")
+        assert said.startswith("--wfbench-plugin-dir: oracles/ce lies in oracles, which is to be hidden.")
+
 
 class TestUsage:
     def test_exit_status(self, external: Suite) -> None:

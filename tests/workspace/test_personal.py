@@ -31,6 +31,13 @@ def test_home(home: Path, name: str) -> None:
     assert personal_part(home / "project") is None
 
 
+def test_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without a home, as in some containers, has nothing there that could be shown."""
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    assert personal_part(tmp_path) is None
+    assert personal_part(Path("/etc")) == Path("/etc")
+
+
 @pytest.mark.parametrize("name", ["/", "/etc", "/etc/ssl", "/proc/self", "/dev", "/run"])
 def test_machine(name: str) -> None:
     """What is the machine's own is shown to nobody: root could read it all."""
