@@ -13,7 +13,6 @@ from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native
 from pytest_wfbench.agents.skill_files import prompt_with_tool
 from pytest_wfbench.agents.stream import Transcript
-from pytest_wfbench.sandbox.spec import HOME, Tmpfs
 from pytest_wfbench.wires import ANTHROPIC
 
 TARGET = "/opt/wfbench/claude"
@@ -33,9 +32,6 @@ QUIET = {
     "DISABLE_AUTOUPDATER": "1",
 }
 SETTINGS = ".wfbench/claude.json"
-# A skill of its user's own would stand before the repository's of the same name. The directory around the sealed one is
-# a mount too: so neither can be moved away.
-OWN_SKILLS = (Tmpfs(f"{HOME}/.claude", 256 << 20), Tmpfs(f"{HOME}/.claude/skills", 4096, 0o555, sealed=True))
 # A repository's own settings can set variables too: none of them is to lead the agent past the gateway.
 NO_OTHER_ROAD = {
     "HTTP_PROXY": "",
@@ -47,8 +43,6 @@ NO_OTHER_ROAD = {
     "CLAUDE_CODE_USE_VERTEX": "",
     "CLAUDE_CODE_USE_FOUNDRY": "",
 }
-
-
 # Options by the variables that it takes them in: numbers of tokens.
 OPTIONS: Mapping[str, str] = {
     "max_output_tokens": "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
@@ -76,7 +70,7 @@ class ClaudeCodeAgent:
         Raises:
             AgentUnavailable: when there is none, or it does not say its version.
         """
-        return replace(BINARY.find(OWN_SKILLS), plugins=True)
+        return replace(BINARY.find(), plugins=True)
 
     def invocation(self, session: SessionInput) -> Invocation:
         """Start it headless, every model name pinned to the subject's, which is the only one the gateway allows."""

@@ -6,15 +6,27 @@ import importlib.metadata
 import importlib.util
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
-from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport, Traits
+from pytest_wfbench.agents.base import (
+    OPENAI_EFFORTS,
+    AgentUnavailable,
+    Invocation,
+    Runtime,
+    SessionInput,
+    SkillSupport,
+    Traits,
+)
 from pytest_wfbench.agents.events import read_events, seal
 from pytest_wfbench.agents.skill_files import prompt_with_file, with_skill_uses
 from pytest_wfbench.agents.stream import Transcript
+from pytest_wfbench.sandbox.bytecode import bytecode
+from pytest_wfbench.sandbox.spec import Data
 
-PROGRAM = ".wfbench/mini_main.py"
-PROGRAM_SOURCE = Path(__file__).with_name("mini_main.py")
+# Not in the home: what is there the agent's commands can put something else in the place of, before a second prompt.
+TARGET = "/opt/wfbench/mini"
+_MODULES = ("__init__", "agents/__init__", "agents/clipping", "agents/mini_road")
 CONFIG = ".mini-swe-agent"
 # What it needs to read and to import, without the configuration that it would write.
 _TRIAL = (
@@ -22,6 +34,14 @@ _TRIAL = (
     "from importlib.metadata import version; print('mini-swe-agent', version('mini-swe-agent'))"
 )
 REMEDY = "install it beside the harness: pip install 'pytest-wfbench[mini]'"
+
+
+@cache
+def program() -> tuple[Data, ...]:
+    """Return the files of the directory that the interpreter runs: the program, and what of this package it imports."""
+    package = Path(__file__).parents[1]
+    modules = {f"{package.name}/{name}": name for name in _MODULES} | {"__main__": "agents/mini_main"}
+    return tuple(Data(f"{TARGET}/{name}.pyc", bytecode(package / f"{source}.py")) for name, source in modules.items())
 
 
 class MiniAgent:
@@ -32,7 +52,7 @@ class MiniAgent:
     skills: SkillSupport = "file"
     # Its one tool is a shell.
     traits = Traits(
-        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+        efforts=OPENAI_EFFORTS,
         denies=frozenset({"Skill", "Agent", "Task", "WebFetch", "WebSearch"}),
         converses=True,
     )
@@ -50,10 +70,11 @@ class MiniAgent:
         if not any(origin.is_relative_to(Path(prefix).resolve()) for prefix in (sys.prefix, sys.base_prefix)):
             raise AgentUnavailable(f"mini-swe-agent lies in {spec.origin}, outside {sys.prefix}; {REMEDY}")
         version = importlib.metadata.version("mini-swe-agent")
-        return Runtime(version=f"mini-swe-agent {version}", plugins=True, trial=("python3", "-I", "-c", _TRIAL))
+        trial = ("python3", "-I", "-c", _TRIAL)
+        return Runtime(version=f"mini-swe-agent {version}", mounts=program(), plugins=True, trial=trial)
 
     def invocation(self, session: SessionInput) -> Invocation:
-        """Start the program in the private home, in isolated mode: nothing of the workspace is imported."""
+        """Start the program in isolated mode: nothing of the workspace is imported."""
         settings = {
             "model": session.model,
             "base_url": session.base_url or "",
@@ -62,7 +83,7 @@ class MiniAgent:
             "converses": session.turns > 1,
         }
         return Invocation(
-            argv=("python3", "-I", f"{session.home}/{PROGRAM}", json.dumps(settings)),
+            argv=("python3", "-I", TARGET, json.dumps(settings)),
             env={
                 "WFBENCH_MINI_KEY": session.key or "",
                 "MSWEA_SILENT_STARTUP": "1",
@@ -70,7 +91,6 @@ class MiniAgent:
                 "PYDANTIC_DISABLE_PLUGINS": "__all__",
             },
             stdin=prompt_with_file(session.prompt, session.skill).encode("utf-8", "replace"),
-            files={PROGRAM: PROGRAM_SOURCE.read_bytes()},
         )
 
     def read(self, stdout: bytes, exit_status: int | None) -> Transcript:

@@ -1,20 +1,18 @@
 """The program that runs inside the sandbox: mini-swe-agent, talking to the gateway, reporting JSON lines.
 
-It is copied into the sandbox alone, so it imports the standard library and minisweagent only. Its one argument is
-``Settings`` as JSON, its standard input the prompt, its key the variable ``WFBENCH_MINI_KEY``.
+Of this package there is no more than it imports; that imports the standard library and minisweagent only. Its one
+argument is ``Settings`` as JSON, its standard input the prompt, its key the variable ``WFBENCH_MINI_KEY``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import http.client
 import json
 import os
 import sys
 import time
-import urllib.parse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,13 +20,13 @@ from minisweagent.agents.default import DefaultAgent
 from minisweagent.environments.local import LocalEnvironment
 from minisweagent.exceptions import FormatError, Submitted
 
+from pytest_wfbench.agents.clipping import clip
+from pytest_wfbench.agents.mini_road import MALFORMED, ProviderError, Road, TransientError, clean
+
 PR_SET_DUMPABLE = 4
-OUTPUT_CLIP = 4096
 OBSERVATION_CLIP = 10_000
-ANSWER_LIMIT = 64 << 20
 PAUSE = 0.5
 KEY = "WFBENCH_MINI_KEY"
-MALFORMED = (ValueError, LookupError, TypeError, RecursionError)
 END = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 GOOD_ENDS = frozenset({"Submitted", "Answered"})
 
@@ -58,27 +56,6 @@ class Settings:
     step_limit: int = 250
     effort: str | None = None
     converses: bool = False
-
-
-class ProviderError(Exception):
-    """The model gave no answer; the message carries the provider's."""
-
-
-class TransientError(ProviderError):
-    """An error that one more try may cure."""
-
-
-def clean(value: object) -> str:
-    """Return a text that UTF-8 can hold; anything but a text is empty."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
-
-
-def clip(text: str, limit: int) -> str:
-    """Shorten a text to its head and its tail."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
 class Events:
@@ -114,26 +91,6 @@ def read_prompt() -> str:
     return prompt
 
 
-def provider_message(raw: bytes) -> str:
-    """Return the provider's own words from an error's body."""
-    text = raw.decode("utf-8", "replace")
-    with contextlib.suppress(*MALFORMED):
-        text = json.loads(text)["error"]["message"]
-    return clip(clean(text), 500)
-
-
-def added(total: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]:
-    """Add the whole numbers of a usage object to a total, nested ones too."""
-    result = dict(total)
-    for name, value in usage.items():
-        before = result.get(name)
-        if isinstance(value, dict):
-            result[name] = added(before if isinstance(before, dict) else {}, value)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            result[name] = value + (before if isinstance(before, int) else 0)
-    return result
-
-
 def action_of(call: Any) -> dict[str, Any]:
     """Read one tool call: the command, or none where it is not one that can be run."""
     call = call if isinstance(call, dict) else {}
@@ -163,13 +120,11 @@ def observation(action: dict[str, Any], output: dict[str, Any]) -> dict[str, Any
 
 @dataclass
 class Model:
-    """What mini-swe-agent asks of a model, over OpenAI chat completions without streaming."""
+    """What mini-swe-agent asks of a model."""
 
     settings: Settings
-    key: str
+    road: Road
     events: Events
-    used: dict[str, Any] = field(default_factory=dict)
-    complete: bool = True
     config: None = None
 
     def query(self, messages: list[dict[str, Any]], **_: Any) -> dict[str, Any]:
@@ -206,41 +161,11 @@ class Model:
         effort = {"reasoning_effort": self.settings.effort} if self.settings.effort else {}
         raw = json.dumps({"model": self.settings.model, "messages": messages, "tools": [BASH], **effort}).encode()
         try:
-            return self._answer(raw)
+            return self.road.ask(raw)
         except TransientError as error:
             self.events.send("retry", reason=str(error))
             time.sleep(PAUSE)
-            return self._answer(raw)
-
-    def _answer(self, body: bytes) -> dict[str, Any]:
-        status, raw = self._post(body)
-        if status != 200:
-            raise (TransientError if status >= 500 else ProviderError)(f"HTTP {status}: {provider_message(raw)}")
-        try:
-            answer = json.loads(raw)
-            choice = answer["choices"][0] | {"message": dict(answer["choices"][0]["message"])}
-        except MALFORMED as error:
-            raise TransientError(f"the answer is no chat completion: {clip(clean(str(error)), 200)}") from error
-        usage = answer.get("usage")
-        self.complete = self.complete and isinstance(usage, dict)
-        self.used = added(self.used, usage if isinstance(usage, dict) else {})
-        return cast("dict[str, Any]", choice)
-
-    def _post(self, body: bytes) -> tuple[int, bytes]:
-        url = urllib.parse.urlsplit(self.settings.base_url)
-        connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=self.settings.timeout)
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}"}
-        try:
-            connection.request("POST", url.path.rstrip("/") + "/v1/chat/completions", body, headers)
-            response = connection.getresponse()
-            raw = response.read(ANSWER_LIMIT)
-            if response.length:
-                raise TransientError("the answer was cut short")
-            return response.status, raw
-        except (OSError, http.client.HTTPException) as error:
-            raise TransientError(f"{type(error).__name__}: {error}") from error
-        finally:
-            connection.close()
+            return self.road.ask(raw)
 
 
 class Environment(LocalEnvironment):
@@ -268,7 +193,7 @@ class Environment(LocalEnvironment):
         return output
 
     def _report(self, status: int, output: str) -> None:
-        self.events.send("tool_result", id=str(self.calls), error=status != 0, output=clip(clean(output), OUTPUT_CLIP))
+        self.events.send("tool_result", id=str(self.calls), error=status != 0, output=clip(clean(output)))
 
 
 class Agent(DefaultAgent):
@@ -322,8 +247,8 @@ def run(model: Model, prompt: str) -> str | None:
             remember(agent.messages)
     except ProviderError as error:
         end = str(error)
-    if model.complete and model.used:
-        model.events.send("usage_claim", usage=model.used)
+    if model.road.complete and model.road.used:
+        model.events.send("usage_claim", usage=model.road.used)
     return None if end in GOOD_ENDS else end
 
 
@@ -331,7 +256,8 @@ def main() -> int:
     """Run one session; exit status 1 says that it ended in an error, which the last event names."""
     events = private_events()
     settings = Settings(**json.loads(sys.argv[1]))
-    error = run(Model(settings, os.environ.pop(KEY, ""), events), read_prompt())
+    road = Road(settings.base_url, os.environ.pop(KEY, ""), settings.timeout)
+    error = run(Model(settings, road, events), read_prompt())
     events.send("final", status="error" if error else "ok", error=error)
     return 1 if error else 0
 

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_wfbench.agents.base import AgentUnavailable, Invocation, Runtime, SessionInput, SkillSupport, Traits
+from pytest_wfbench.agents.base import (
+    OPENAI_EFFORTS,
+    AgentUnavailable,
+    Invocation,
+    Runtime,
+    SessionInput,
+    SkillSupport,
+    Traits,
+)
 from pytest_wfbench.agents.events import seal
 from pytest_wfbench.agents.native import Native, search_tool, with_tools
 from pytest_wfbench.agents.opencode_stream import read_opencode
@@ -59,8 +67,6 @@ PERMISSIONS: Mapping[str, str] = {
     "WebSearch": "websearch",
     "TodoWrite": "todowrite",
 }
-
-
 # Options by the names that its configuration has for them: what it takes for the model's limits, in tokens. Without
 # them it never compacts a conversation, and asks for at most 32,000 tokens of output.
 LIMITS: Mapping[str, str] = {"context_limit": "context", "output_limit": "output"}
@@ -73,7 +79,7 @@ class OpencodeAgent:
     uses_model = True
     skills: SkillSupport = "native"
     traits = Traits(
-        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+        efforts=OPENAI_EFFORTS,
         options=dict.fromkeys(LIMITS, r"[1-9][0-9]{0,6}"),
         denies=frozenset(PERMISSIONS),
         converses=True,
@@ -125,7 +131,7 @@ def _config(session: SessionInput) -> dict[str, Any]:
         # With the rest of the workspace's configuration it would pass these over.
         "instructions": [f"{session.workspace}/{name}" for name in INSTRUCTIONS],
         "mcp": {name: {"type": "local", "command": argv} for name, argv in session.mcp.items()},
-        "permission": {PERMISSIONS[tool]: "deny" for tool in session.deny if tool in PERMISSIONS},
+        "permission": {PERMISSIONS[tool]: "deny" for tool in session.deny},
         "provider": {
             PROVIDER: {
                 "npm": "@ai-sdk/openai-compatible",

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -20,7 +21,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_wfbench.agents.base import Agent, AgentUnavailable, Invocation, SessionInput
+from pytest_wfbench.agents.base import Agent, Invocation, SessionInput
 from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.gateway.answers.base import Answer, Asked, Form, ToolUse
@@ -28,8 +29,11 @@ from pytest_wfbench.gateway.answers.chat import ChatForm
 from pytest_wfbench.gateway.answers.responses import ResponsesForm
 from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.conversation import read_conversation, tool_id
-from pytest_wfbench.sandbox.spec import Bind, Data, Tmpfs
+from pytest_wfbench.sandbox.identity import choose_identity
+from pytest_wfbench.sandbox.layout import lay_out
+from pytest_wfbench.sandbox.spec import Command
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
+from tests.e2e.conftest import require_agent
 
 NOBODY = 64999
 MODEL = "replay/demo"
@@ -224,9 +228,9 @@ def upstream() -> Iterator[Callable[..., Upstream]]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory that an unprivileged user can reach and write to, with ``workspace``, ``home`` and ``mounts``."""
+    """A directory that an unprivileged user can reach and write to, with ``workspace`` and ``home``."""
     root = Path("/tmp") / f"wfbench-agents-{uuid.uuid4().hex[:8]}"
-    for name in ("workspace", "home", "mounts"):
+    for name in ("workspace", "home"):
         (root / name).mkdir(parents=True)
     yield root
     shutil.rmtree(root, ignore_errors=True)
@@ -273,14 +277,14 @@ class Runner:
 
     def _prepared(self, agent: Agent, invocation: Invocation, home: Path) -> tuple[list[str], dict[str, str]]:
         mounts = agent.find(self.model, self.place).mounts
-        moved = {mount.target: self._placed(mount) for mount in mounts if not isinstance(mount, Tmpfs)}
+        root = Path(tempfile.mkdtemp(dir=self.place, prefix="mounts-"))
+        layout = lay_out(Command(invocation.argv, mounts, 0), root, choose_identity(), None)
         for name, data in invocation.files.items():
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             (home / name).write_bytes(data)
-        argv = [str(moved.get(word, word)) for word in invocation.argv]
         path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
         env = {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **invocation.env}
-        return [*self._less_privilege(), *argv], env
+        return [*self._less_privilege(), *layout.argv(invocation.argv)], env
 
     def _less_privilege(self) -> list[str]:
         if os.geteuid() != 0:
@@ -289,16 +293,6 @@ class Runner:
             return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
         subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", self.place], check=True)
         return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-
-    def _placed(self, mount: Any) -> Path:
-        if isinstance(mount, Bind):
-            return mount.source
-        assert isinstance(mount, Data)
-        target = self.place / "mounts" / Path(mount.target).name
-        target.unlink(missing_ok=True)
-        target.write_bytes(mount.data)
-        target.chmod(mount.mode)
-        return target
 
 
 def _run(
@@ -325,26 +319,25 @@ def _run(
 
 
 @pytest.fixture
-def require_agent() -> Callable[..., None]:
-    """Skip where an agent is not installed; in CI that is a failure, for a skipped check proves nothing."""
-
-    def require(name: str, directory: Path, model: str = MODEL) -> None:
-        try:
-            get_agent(name).find(model, directory)
-        except AgentUnavailable as error:
-            if os.environ.get("CI"):
-                pytest.fail(f"CI is set and {name} is missing: {error}")
-            pytest.skip(str(error))
-
-    return require
-
-
-@pytest.fixture
-def runner(place: Path, upstream: Callable[..., Upstream], require_agent: Callable[..., None]) -> Callable[..., Runner]:
+def runner(place: Path, upstream: Callable[..., Upstream]) -> Callable[..., Runner]:
     """Make a runner of the named agent, which must be installed."""
 
     def make(name: str, model: str = MODEL, **fields: Any) -> Runner:
         require_agent(name, place, model)
         return Runner(place, upstream, name, model, **fields)
+
+    return make
+
+
+@pytest.fixture
+def skilled(runner: Callable[..., Runner]) -> Callable[..., Runner]:
+    """Make a runner of the named agent over a workspace with the skill ``work``."""
+
+    def make(name: str) -> Runner:
+        made = runner(name)
+        file = made.place / "workspace/.claude/skills/work/SKILL.md"
+        file.parent.mkdir(parents=True)
+        file.write_text("---\nname: work\ndescription: Does the work\n---\n# Work\nDo it well.\n")
+        return made
 
     return make

@@ -24,13 +24,9 @@ DONE = {"text": "Done."}
 
 
 @pytest.fixture
-def run(runner: Callable[..., Any]) -> Any:
+def run(skilled: Callable[..., Any]) -> Any:
     """Run the binary over a workspace with the skill ``work``."""
-    made = runner("claude-code")
-    file = made.place / "workspace" / ".claude/skills/work/SKILL.md"
-    file.parent.mkdir(parents=True)
-    file.write_text("---\nname: work\ndescription: Does the work\n---\n# Work\nDo it well.\n")
-    return made
+    return skilled("claude-code")
 
 
 @pytest.mark.slow

@@ -31,13 +31,9 @@ def tools_of(ran: Any) -> list[tuple[str, str | None]]:
 
 
 @pytest.fixture
-def run(runner: Callable[..., Any]) -> Any:
+def run(skilled: Callable[..., Any]) -> Any:
     """Run the binary over a workspace with the skill ``work``."""
-    made = runner("codex")
-    file = made.place / "workspace" / ".claude/skills/work/SKILL.md"
-    file.parent.mkdir(parents=True)
-    file.write_text("---\nname: work\ndescription: Does the work\n---\n# Work\nDo it well.\n")
-    return made
+    return skilled("codex")
 
 
 @pytest.mark.slow

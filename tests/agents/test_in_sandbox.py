@@ -16,6 +16,7 @@ from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.sandbox.bubblewrap import Bubblewrap, make_bubblewrap
 from pytest_wfbench.sandbox.spec import GATEWAY_PORT, HOME, STREAM, Bind, Command, Data
+from tests.e2e.conftest import require_agent
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +24,9 @@ FORGED = '{"type": "text", "text": 3}'
 FORGE = f"for fd in /proc/$PPID/fd/* /proc/1/fd/*; do echo '{FORGED}' > $fd; done; echo hi > made.txt"
 # Among all descriptors of opencode are those of its own database, without which it cannot go on.
 FORGE_STREAMS = FORGE.replace("/proc/$PPID/fd/*", "/proc/$PPID/fd/[012]")
+# What a second prompt's program would import, or be.
+PLANT = "cd /opt/wfbench/mini && for f in json.py __main__.py __main__.pyc; do touch $f && touch ~/planted; done; "
+PLANT += "mv /opt/wfbench/mini /tmp/x && touch ~/planted; test ! -e ~/planted && echo ok > /workspace/sealed.txt"
 # Generous: the slowest agent needs five seconds of a processor that nobody else uses.
 TIMEOUT = 200
 WHERE = "{ command -v python3; rg --version > /dev/null && echo ok; } > where.txt"
@@ -48,7 +52,7 @@ def cell(sandbox: Bubblewrap) -> Iterator[Path]:
 
 
 @pytest.fixture
-def session(sandbox: Bubblewrap, cell: Path, upstream: Any, require_agent: Any) -> Callable[..., Transcript]:
+def session(sandbox: Bubblewrap, cell: Path, upstream: Any) -> Callable[..., Transcript]:
     """Run one session as a cell does."""
 
     def run(name: str, model: str, *turns: Any, **fields: Any) -> Transcript:
@@ -85,15 +89,16 @@ def session(sandbox: Bubblewrap, cell: Path, upstream: Any, require_agent: Any) 
 
 
 def test_mini(session: Callable[..., Transcript], cell: Path) -> None:
-    """mini finds interpreter, package and gateway, reads its skill, and its tools cannot write events."""
+    """mini finds interpreter, package and gateway, reads its skill, and its tools can write neither events nor code."""
     found = session(
         "mini", "replay/demo",
         {"tools": [("bash", {"command": "cat .claude/skills/work/SKILL.md"})]},
-        {"tools": [("bash", {"command": FORGE})]},
+        {"tools": [("bash", {"command": FORGE}), ("bash", {"command": PLANT})]},
         {"tools": [("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"})]},
     )  # fmt: skip
     assert found.skills_used == ("work",)
     assert (cell / "workspace/made.txt").read_text() == "hi\n"
+    assert (cell / "workspace/sealed.txt").read_text() == "ok\n"
 
 
 def test_claude_code(session: Callable[..., Transcript], cell: Path) -> None:

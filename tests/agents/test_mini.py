@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_wfbench.agents.base import AgentUnavailable, SessionInput
-from pytest_wfbench.agents.mini import PROGRAM_SOURCE, MiniAgent
+from pytest_wfbench.agents.mini import TARGET, MiniAgent, program
 from pytest_wfbench.agents.stream import Retry, SkillUse, TextEvent, ToolCall, ToolResult, UsageClaim
 
 FINISH = {"tools": [("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"})]}
@@ -205,8 +205,12 @@ class TestForgery:
 
     def test_descriptor_is_private(self, tmp_path: Path) -> None:
         """What else the process prints, and what its children inherit, does not lead to the stream."""
+        for file in program():
+            place = tmp_path / Path(file.target).relative_to(TARGET)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.data)
         code = (
-            f"import runpy, os; m = runpy.run_path({str(PROGRAM_SOURCE)!r}); e = m['private_events']()\n"
+            f"import runpy, os; m = runpy.run_path({str(tmp_path)!r}); e = m['private_events']()\n"
             "print('printed'); os.system('echo hi; for n in 3 4 5 6 7 8 9; do echo child >&$n; done')\n"
             "e.send('text', text='mine')\n"
         )

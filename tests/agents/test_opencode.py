@@ -28,13 +28,9 @@ def offered(ran: Any) -> set[str]:
 
 
 @pytest.fixture
-def run(runner: Callable[..., Any]) -> Any:
+def run(skilled: Callable[..., Any]) -> Any:
     """Run the binary over a workspace with the skill ``work``."""
-    made = runner("opencode")
-    file = made.place / "workspace" / ".claude/skills/work/SKILL.md"
-    file.parent.mkdir(parents=True)
-    file.write_text("---\nname: work\ndescription: Does the work\n---\n# Work\nDo it well.\n")
-    return made
+    return skilled("opencode")
 
 
 @pytest.mark.slow
@@ -70,7 +66,7 @@ class TestSession:
         }  # fmt: skip
         (run.place / "workspace/opencode.json").write_text(json.dumps(other))
         limits = {"output_limit": "1234", "context_limit": "100000"}
-        ran = run(DONE, effort="low", deny=("Skill", "Bash", "Unheard"), options=limits)
+        ran = run(DONE, effort="low", deny=("Skill", "Bash"), options=limits)
         assert (ran.transcript.fault, ran.final) == (None, ("ok", None)), ran.stdout[:600] + ran.stderr[-300:]
         [(_, headers, body)] = ran.upstream.requests
         assert (headers["Authorization"], body["model"]) == ("Bearer session-key-of-the-test", "replay/demo")

@@ -57,7 +57,7 @@ def await_agents(pid: int, rows: Path, after: int, agents: int = 1) -> None:
     def waiting() -> bool:
         written = rows.read_text().count("\n") if rows.exists() else 0
         below = psutil.Process(pid).children(recursive=True)
-        return written >= after and sum(runs(one, "mini_main") for one in below) >= agents
+        return written >= after and sum(runs(one, "/opt/wfbench/mini {") for one in below) >= agents
 
     until(waiting, 90, f"{after} rows and {agents} agents")
     time.sleep(SPOKEN)
