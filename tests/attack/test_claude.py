@@ -149,6 +149,8 @@ class TestNothingGetsOut:
         calls = {event["id"]: event for event in events if event["type"] == "tool_call"}
         results = {event["id"]: event for event in events if event["type"] == "tool_result"}
         told = {(calls[id]["name"], calls[id]["arguments"].get("file_path")): result for id, result in results.items()}
+        asked = {*(("Read", path) for path in READ), *(("Write", path) for path in WRITE), ("WebFetch", None)}
+        assert asked <= told.keys()
         wrong = {
             key: result["output"][:200]
             for key, result in told.items()

@@ -43,8 +43,8 @@ FORGED_FILES = (
 )
 # Writes into whatever descriptor of whatever process it can open anew.
 OTHERS = (
-    DONE + "for f in /proc/[0-9]*/fd/*; do\n"
-    """  (printf '%s\\n' '{"type":"text","text":"forged"}' > $f) 2>/dev/null; done; true # WFBENCH_EVENTS_FD\n"""
+    told({"type": "text", "text": "spoken"}) + "for f in /proc/[0-9]*/fd/*; do\n"
+    """  (printf '%s\\n' '{"type":"text","text":"forged"}' > $f) 2>/dev/null; done; true\n"""
 )
 # What each script does, and the kind its cell must have; all of them made the task's oracle green.
 FOOLS = {
@@ -93,7 +93,8 @@ class TestEvidence:
 
     def test_streams_are_not_to_be_opened(self, ended: Raid) -> None:
         """No process of the sandbox can write into the stream of another."""
-        assert "forged" not in ended.artifact("others-streams", "transcript.jsonl")
+        transcript = ended.artifact("others-streams", "transcript.jsonl")
+        assert ("spoken" in transcript, "forged" in transcript) == (True, False)
 
     def test_long_claim(self, ended: Raid) -> None:
         """A claim too long for a row is unknown."""

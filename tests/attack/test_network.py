@@ -22,7 +22,50 @@ from tests.suite import CASES, CHECK
 pytestmark = pytest.mark.slow
 
 PROBE = Path(__file__).with_name("network.py")
-LINGER = "wfbench-lingers"
+LINGER, STRAY = "wfbench-lingers", "replay/stray"
+# Asks the gateway while its session lasts, and again when the agent has been gone for longer than an init lingers.
+STRAYING = r"""
+import http.client, os, time
+
+def ask(when):
+    gateway = http.client.HTTPConnection("127.0.0.1", 4000, timeout=5)
+    try:
+        gateway.request("GET", "/v1/models")
+        answer = gateway.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        answer = type(error).__name__
+    with open("/workspace/loot.txt", "a") as file:
+        file.write(f"{when} {answer}\n")
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+agent = os.getpid()
+while parent(agent) > 1:
+    agent = parent(agent)
+ask("during")
+if os.fork():
+    os._exit(0)
+os.setsid()
+for descriptor in range(3):
+    os.close(descriptor)
+while os.path.exists(f"/proc/{agent}"):
+    time.sleep(0.01)
+for _ in range(60):
+    time.sleep(1)
+    ask("after")
+"""
+USED = "{ordinary_input: 9, cache_read_input: 0, cache_write_input: 0, output: 1}"
+CASSETTE = f"""\
+model: claude-sonnet-4-5-20250929
+provider: anthropic
+turns:
+  - tools: [{{name: bash, input: {{command: python3 stray.py {LINGER}; echo done > a.txt}}}}]
+    usage: {USED}
+  - tools: [{{name: bash, input: {{command: echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT}}}}]
+    usage: {USED}
+"""
 
 
 @dataclass
@@ -78,13 +121,15 @@ def ended(raid: Callable[[str, Raiders], Raid], host: Host) -> Raid:
     """One sweep in which session, setup, verify and oracle look for a way out."""
     quiet = f'test "$({probing(host)})" = DONE'
     cases = CASES.replace("verify: grep -q done a.txt", f"setup: {json.dumps(quiet)}\n  verify: {json.dumps(quiet)}")
-    scripts = {
-        "probe": f"{probing(host)} > loot.txt 2>&1; echo done > a.txt\n",
-        "daemon": f"(setsid nohup sh -c 'while :; do sleep 0.2; done' {LINGER} >/dev/null 2>&1 &)\necho done > a.txt\n",
+    scripts = {"probe": f"{probing(host)} > loot.txt 2>&1; echo done > a.txt\n"}
+    files = {
+        "cases/tiny.cases.yaml": cases,
+        "cases/tiny/network.py": PROBE.read_text(),
+        "cases/tiny/stray.py": STRAYING,
+        "cases/cassettes/stray/a.yaml": CASSETTE,
+        "oracles/check.sh": CHECK + quiet + "\n",
     }
-    oracle = CHECK + quiet + "\n"
-    files = {"cases/tiny.cases.yaml": cases, "cases/tiny/network.py": PROBE.read_text(), "oracles/check.sh": oracle}
-    return raid("network", Raiders(scripts, files=files))
+    return raid("network", Raiders(scripts, files=files, arguments=[f"--wfbench-subject=mini:{STRAY}"]))
 
 
 class TestNoWayOut:
@@ -99,8 +144,9 @@ class TestNoWayOut:
         assert (row["outcome"], row["resolved"]) == ("pass", True), json.dumps(row)
 
     def test_of_what_outlives_a_session(self, ended: Raid) -> None:
-        """A process that leaves its session is gone with its sandbox."""
-        assert "daemon" in ended.rows()
+        """A process that leaves its session had the gateway while that lasted, and is gone with its sandbox."""
+        assert ended.rows()[STRAY]["requests"] == 2, ended.output[-2000:]
+        assert ended.loot(STRAY) == ["during 403"]
         assert not [p for p in psutil.process_iter(["cmdline"]) if LINGER in (p.info["cmdline"] or [])]
 
     def test_the_probe_finds_what_is_there(self, host: Host, capfd: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,7 @@ while [ ! -e started ]; do sleep 0.02; done
 FIND = f"""
 for d in {" ".join(TREES)} "$HOME"; do [ -e $d/{NAME} ] && loot find $d; done
 for f in {" ".join(HOME_FILES)}; do [ -e ~/$f ] && loot find home $f; done
-[ -e started ] && [ "$1" != same ] && loot find workspace
+[ -e started ] && loot find workspace
 python3 -c '{KERNEL}' find
 git log --all --format=%s | grep -q {NAME} && loot find commit
 git stash list | grep -q . && loot find stash
@@ -96,7 +96,7 @@ true
 """
 # verify and oracle see the workspace, so what is in it is the agent's to leave; nothing else is.
 JUDGE = f"""#!/bin/sh
-cd /workspace && rm -rf .git loot.txt started && git init -q . 2>/dev/null
+cd /workspace && rm -rf .git loot.txt started 2>/dev/null && git init -q . 2>/dev/null
 loot() {{ echo "$*" >> /tmp/loot; }}
 {FIND}
 one=$(wc -c < ticks); sleep 0.2; [ "$one" = "$(wc -c < ticks)" ] || loot find daemon
@@ -123,14 +123,13 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def ended(raid: Callable[[str, Raiders], Raid]) -> Raid:
     """A cell that leaves all it can, judged by scripts that look for it, and a later cell that looks for it."""
-    judge = JUDGE.replace("loot.txt started", "loot.txt started 2>/dev/null")
-    shown = "\n".join("      " + line for line in judge.splitlines())
+    shown = "\n".join("      " + line for line in JUDGE.splitlines())
     idle = "touch ticks\n"
     return raid(
         "persist",
         Raiders(
             {"leaver": MAKE, "seeker": FIND + idle + "loot looked\n", "honest": "echo done > a.txt\n" + idle},
-            files={"cases/tiny.cases.yaml": CASES % shown, "oracles/check.sh": judge},
+            files={"cases/tiny.cases.yaml": CASES % shown, "oracles/check.sh": JUDGE},
         ),
     )
 

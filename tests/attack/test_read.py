@@ -141,15 +141,17 @@ for f in /etc/*; do loot "has ${f#/etc/}"; done
 for f in shadow gshadow shadow- sudoers ssh fstab machine-id ssl/private environment krb5.keytab crontab; do
 test -e /etc/$f && loot "SECRET $f"; done
 """,
-    "calls": f"{python('/tmp/calls.py', CALLS)}python3 /tmp/calls.py >> loot.txt; loot called\n",
+    "calls": f"{python('/tmp/calls.py', CALLS)}python3 /tmp/calls.py >> loot.txt && loot called\n",
     # These two run one after the other, or side by side under -n 2: the second one waits a while for the first.
     "leave": """
-for d in /tmp /home/agent /dev/shm /run; do echo left > $d/left; done
-mkdir -p ~/.cache ~/.config; echo left > ~/.cache/left; echo left > left; ipcmk -M 64 >/dev/null 2>&1
+mkdir -p ~/.cache
+for d in /tmp /home/agent /dev/shm /run . ~/.cache; do echo left > $d/left && loot "$d"; done
+ipcmk -M 64 >/dev/null && loot shm
 python3 -c "
 import socket, time
 s = socket.socket(socket.AF_UNIX); s.bind(chr(0) + 'left'); t = socket.socket(); t.bind(('127.0.0.1', 4321))
 t.listen()
+open('loot.txt', 'a').write('sockets' + chr(10))
 time.sleep(3)"
 """,
     "look": """
@@ -233,6 +235,8 @@ class TestAgents:
 
     def test_neighbours(self, done: Raid) -> None:
         """Nothing of another cell is to be seen, whether it runs at the same time or ran before."""
+        left = ["/tmp", "/home/agent", "/dev/shm", "/run", ".", "/home/agent/.cache", "shm", "sockets"]
+        assert done.loot("leave") == left
         assert done.loot("look") == ["looked"]
 
     def test_the_key_is_nowhere(self, done: Raid) -> None:

@@ -17,6 +17,8 @@ OUT = '"$WFBENCH_REVIEW_OUTPUT"'
 FILE = '"$WFBENCH_REVIEW_OUTPUT/review-output.json"'
 ELSEWHERE = writing(PERFECT).replace("$WFBENCH_REVIEW_OUTPUT/review-output.json", "/tmp/mine.json")
 
+NEVER = "review-output.json was never written"
+
 ACTS = frozenset({"wrote", "removed", "moved", "committed", "mounted", "changed"})
 
 # What is no review, and how that is told.
@@ -37,9 +39,9 @@ NO_REVIEW = {
     "no-json": (f"echo LGTM > {FILE}", "review-output.json is not JSON: Expecting value in line 1"),
     "deep": (f"head -c 200000 /dev/zero | tr '\\0' '[' > {FILE}", "is not JSON: nested too deeply"),
     "101-findings": (writing(MANY), "review-output.json has 101 findings: more than 100"),
-    "beside": (f"{writing(PERFECT)}mv {FILE} {OUT}/review.json", "review-output.json was never written"),
-    "elsewhere": (writing(PERFECT).replace("$WFBENCH_REVIEW_OUTPUT", "/tmp"), "review-output.json was never written"),
-    "moved-away": (f"{writing(PERFECT)}mv {OUT} /tmp/away; rm -rf {OUT}/*", "review-output.json was never written"),
+    "beside": (f"{writing(PERFECT)}mv {FILE} {OUT}/review.json && echo made", NEVER),
+    "elsewhere": (f"{ELSEWHERE}test -s /tmp/mine.json && echo made", NEVER),
+    "moved-away": (f"{writing(PERFECT)}test -s {FILE} && echo made; mv {OUT} /tmp/away; rm -rf {OUT}/*", NEVER),
     "climbing": (
         writing(review("comment", finding("F1", "low", 9, path="../../etc/passwd"))),
         "findings.0.path: is not relative to the repository",
@@ -105,6 +107,11 @@ class TestArtifact:
         assert "root:" not in row["reason"]
         assert raid.artifact(name, "review.json") == ""
 
+    @pytest.mark.parametrize("name", [name for name, (_, reason) in NO_REVIEW.items() if reason == NEVER])
+    def test_written_all_the_same(self, raid: Raid, name: str) -> None:
+        """Where no review was found there had been one, in another place or at another time."""
+        assert "made" in raid.artifact(name, "stderr.txt").splitlines()
+
     def test_closed(self, raid: Raid) -> None:
         """A review that its own user may not read is told as such, or read by a harness that may."""
         row = raid.rows()["closed"]
@@ -118,9 +125,9 @@ class TestArtifact:
     def test_nobody_writes_afterwards(self, raid: Raid) -> None:
         """What a session left running has ended before the review is read."""
         row = raid.rows()["rewriter"]
-        assert row["kind"] in (None, "review-artifact-invalid"), row["reason"]
-        assert "changed while it was read" not in (row["reason"] or "")
-        assert "cleanup" not in (row["reason"] or "")
+        assert (row["outcome"], row["kind"]) == ("unusable", "review-artifact-invalid"), row["reason"]
+        assert "review-output.json is not JSON: Extra data" in row["reason"]
+        assert "cleanup" not in row["reason"]
 
     def test_limits(self, raid: Raid) -> None:
         """The task's limits on bytes and names hold for the directory of the review."""

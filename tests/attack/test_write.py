@@ -59,6 +59,7 @@ for name, (numbers, arguments) in CALLS.items():
         os._exit(0)
     if ended >= 0:
         print(name, ended)
+print("called")
 """
 
 ATTRIBUTES = r"""
@@ -76,6 +77,7 @@ for name in ("trusted.overlay.opaque", "security.capability"):
         print("set", name)
     except OSError:
         pass
+print("set all")
 """
 
 # Everything that can turn a repository's own settings into a program, or into a lie about what was changed.
@@ -157,6 +159,7 @@ for flags in (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC):
     except OSError: pass
 try: os.setxattr('.claude/skills', 'user.overlay.opaque', b'y'); print('marked')
 except OSError: pass
+print('tried')
 " >> loot.txt
 cat $f >> loot.txt; echo done > a.txt
 """,
@@ -213,7 +216,7 @@ class TestOutside:
 
     def test_mounts(self, done: Raid) -> None:
         """Nothing can be mounted, remounted, unmounted or entered, no device made, no identity or clock changed."""
-        assert done.loot("mounts") == ["tried"]
+        assert done.loot("mounts") == ["called", "tried"]
 
     def test_system(self, done: Raid) -> None:
         """Neither kernel settings nor system files, devices, runtime or init can be written, moved or linked."""
@@ -221,6 +224,7 @@ class TestOutside:
 
     def test_template_and_start(self, done: Raid) -> None:
         """A later cell starts from what the first one did, whatever that wrote through handles and hard links."""
+        assert {"made.txt", "made-twin.txt", "twin.txt"} <= changed(done, "scrawl")
         assert done.loot("after") == []
         assert done.rows()["after"]["outcome"] == "pass"
         trees = list((done.path / "cache").glob("shelves-*/templates/*/tree"))
@@ -245,7 +249,7 @@ class TestOutside:
 class TestSkills:
     def test_sealed(self, done: Raid) -> None:
         """Skills can be neither written, moved, linked nor covered; trying is no fault."""
-        assert done.loot("skills") == FILES["cases/tiny/.claude/skills/work/SKILL.md"].splitlines()
+        assert done.loot("skills") == ["tried", *FILES["cases/tiny/.claude/skills/work/SKILL.md"].splitlines()]
         assert done.rows()["skills"]["outcome"] == "pass"
 
     def test_of_the_user(self, done: Raid) -> None:
@@ -276,7 +280,7 @@ class TestChurn:
 
     def test_attributes_of_overlays(self, done: Raid) -> None:
         """Overlay attributes that an agent sets neither hide files nor invent changes; whiteouts cannot be planted."""
-        assert done.loot("attributes") == []
+        assert done.loot("attributes") == ["set all"]
         assert changed(done, "attributes") - {LOOT} == {"a.txt", "new/f"}
         assert done.rows()["attributes"]["outcome"] == "pass"
 
@@ -310,7 +314,7 @@ PLANS: Mapping[str, str] = {
     "sealed": "echo plan > plans/p.md; mkdir -p .agents/skills; echo x > .agents/skills/s",
     "closed": "echo plan > plans/p.md; mkdir d; chmod 0 d",
 }
-PLANNING = 'case "$(cat)" in Plan:*) mkdir -p plans\n%s\nexit 0;; esac\necho done > a.txt\n'
+PLANNING = 'case "$(cat)" in Plan:*) set -e; mkdir -p plans\n%s\necho planned >&2; exit 0;; esac\necho done > a.txt\n'
 
 
 @pytest.fixture
@@ -319,6 +323,11 @@ def planned(raid: Callable[[str, Raiders], Raid]) -> Raid:
 
 
 class TestPlans:
+    @pytest.mark.parametrize("script", PLANS)
+    def test_ran(self, planned: Raid, script: str) -> None:
+        """Every script left what it was to leave."""
+        assert planned.artifact(script, "stderr.txt") == "planned\n"
+
     def test_good(self, planned: Raid) -> None:
         """One regular file with something in it is handed over."""
         row = planned.rows()["good"]
