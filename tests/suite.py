@@ -106,6 +106,13 @@ def pytest_sessionstart(session):
 """
 
 
+def plant(root: Path, files: Mapping[str, str]) -> None:
+    """Write files below a directory."""
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
 @dataclass(frozen=True)
 class Suite:
     """A case file with three tasks, its repository, oracle and scripted agents, below pytester's directory."""
@@ -120,9 +127,7 @@ class Suite:
 
     def put(self, name: str, text: str) -> None:
         """Write one file below the suite."""
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        plant(self.path, {name: text})
 
     def edit(self, name: str, old: str, new: str) -> None:
         """Replace one piece of a file, which must be there."""

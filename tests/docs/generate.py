@@ -80,7 +80,10 @@ def security_page() -> str:
     return between((DOCS / "security.md").read_text(), "tried", rows)
 
 
+PAGES = {"options.md": options_page, "architecture.md": architecture_page, "security.md": security_page}
+
+
 if __name__ == "__main__":
-    (DOCS / "options.md").write_text(options_page())
-    (DOCS / "architecture.md").write_text(architecture_page())
-    (DOCS / "security.md").write_text(security_page())
+    for name, page in PAGES.items():
+        if (text := page()) != (DOCS / name).read_text():
+            (DOCS / name).write_text(text)

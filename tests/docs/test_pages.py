@@ -7,10 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import get_args
 
+import click
 import pytest
 import yaml
 from pydantic import BaseModel
 
+from pytest_wfbench.cli import wfbench
 from pytest_wfbench.evidence.row import MISS_KINDS, SKIPPED_KINDS, UNUSABLE_KINDS
 from pytest_wfbench.matrix.arms import Arm, SessionSpec
 from pytest_wfbench.matrix.load import FILE_KEYS
@@ -30,6 +32,7 @@ RESERVED = re.compile(r"reserved\b")
 HOSTS = re.compile(
     r"pypi\.org|pythonhosted|npmjs|registry\.[a-z]+\.[a-z]|proxy\.golang|crates\.io|files\.python", re.IGNORECASE
 )
+COMMAND = re.compile(r"^(?:\$ |pytest |wfbench |make )", re.M)
 REMEDY = "run python tests/docs/generate.py"
 
 
@@ -139,14 +142,8 @@ class TestGenerated:
         assert [row.split("`")[1].split()[0] for row in generate.option_rows()] == [spec.flag for spec in SPECS]
 
     def test_tree(self) -> None:
-        """The tree of docs/architecture.md has every module, and no other."""
-        text = (DOCS / "architecture.md").read_text().split("<!-- begin tree -->")[1].split("<!-- end tree -->")[0]
-        assert _names(text) == _names("\n".join(generate.tree())), REMEDY
-
-
-def _names(tree: str) -> list[str]:
-    """Return the indented names of a tree."""
-    return re.findall(r"^ +(?:\w+\.py|\w+/)(?= )", tree, flags=re.M)
+        """The tree of docs/architecture.md has every module, and what each says of itself."""
+        assert (DOCS / "architecture.md").read_text() == generate.architecture_page(), REMEDY
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -168,15 +165,21 @@ class TestPages:
         assert set(named) <= known
 
     def test_marked(self, page: Path) -> None:
-        """Every shell block says that it is run, or why not."""
+        """Every block of commands, called one or not, says that it is run, or why not."""
         for block in blocks(page):
-            assert block.kind not in ("sh", "console") or block.mark in ("run", "not run"), block.text
+            if block.kind in ("sh", "console") or COMMAND.search(block.text):
+                assert block.mark in ("run", "not run"), block.text
 
     def test_paths_exist(self, page: Path) -> None:
         """Every file of the repository that a page names is there."""
         for name in re.findall(r"`((?:pytest_wfbench|tests|scripts|cases|docs)/[\w./-]+)`", page.read_text()):
-            if page.name != "tasks.md":
-                assert (ROOT / name).exists() or name == "cassettes/NAME", name
+            assert (ROOT / name).exists(), name
+
+
+def test_verbs() -> None:
+    """Every verb of ``wfbench`` is on some page, and every one that a page names exists."""
+    named = {verb for page in PAGES for verb in re.findall(r"(?:`|\$ )wfbench ([a-z]+)", page.read_text())}
+    assert named == set(wfbench.list_commands(click.Context(wfbench)))
 
 
 def test_every_page_is_linked() -> None:

@@ -18,8 +18,9 @@ from pytest_wfbench.agents.registry import get_agent
 from tests.e2e.conftest import Ended, once  # noqa: F401  (a fixture that the next one needs)
 from tests.e2e.test_demo import demo  # noqa: F401  (the one demo of all tests)
 from tests.e2e.test_reviews import reviews, trading  # noqa: F401
+from tests.upstream import Model
 
-from .conftest import ANSWERED, Provider
+from .conftest import ANSWERED
 from .markdown import ROOT, first_column, marked
 from .session import Shell, settled
 
@@ -70,7 +71,7 @@ class TestReadme:
         ran = greet.run("wfbench check . --sabotage")
         assert (ran.status, "FAULT" in ran.output) == (0, False), ran.output
 
-    def test_keyed(self, greet: Shell, provider: Provider) -> None:
+    def test_keyed(self, greet: Shell, provider: Model) -> None:
         """The keyed command runs against a provider: the key arrives there and is found nowhere else."""
         [block] = marked(README, "run", "keyed")
         export, command = block.text.splitlines()
@@ -81,16 +82,19 @@ class TestReadme:
         assert ran.status == 0, ran.output
         assert [row["outcome"] for row in made] == ["pass"] * 3, [row["reason"] for row in made]
         assert {model for row in made for model in row["models_answered"]} == {ANSWERED}
-        assert all(row["usage"]["cache_write_input"] == 5 * row["requests"] and row["cost_usd"] > 0 for row in made)
-        assert {headers.get("x-api-key") for _, headers, _ in provider.seen} == {KEY}
-        assert {body["model"] for _, _, body in provider.seen} == {"claude-sonnet-4-5"}
+        billed = [entry for entry in provider.ledger if entry.who != "preflight"]
+        assert sum(row["requests"] for row in made) == len(billed)
+        assert sum(row["usage"]["output"] for row in made) == sum(entry.usage.output or 0 for entry in billed)
+        assert all(row["cost_usd"] > 0 for row in made)
+        assert {entry.headers.get("x-api-key") for entry in provider.ledger} == {KEY}
+        assert {entry.model for entry in provider.ledger} == {"claude-sonnet-4-5"}
         assert KEY not in ran.output + _everything_below(shell.directory)
 
-    def test_what_leaves(self, greet: Shell, provider: Provider) -> None:
+    def test_what_leaves(self, greet: Shell, provider: Model) -> None:
         """The provider is sent the prompt, and neither the oracle nor the reference."""
         shell = Shell(greet.directory, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": provider.url})
         ran = shell.run(f"{GREET} --wfbench-subject=mini:anthropic/claude-sonnet-4-5")
-        sent = json.dumps([body for _, _, body in provider.seen])
+        sent = json.dumps([entry.body for entry in provider.ledger])
         assert ran.status == 0, ran.output
         assert "without a NAME" in sent
         assert "subprocess" not in sent
@@ -151,17 +155,22 @@ class TestOtherPages:
         for ran, shown in played:
             assert settled(ran.output) == settled(shown)
 
+    def test_calibration(self) -> None:
+        """The calibration of docs/smoke.md prints what is shown."""
+        [(ran, shown)] = Shell(ROOT).play(marked(DOCS / "smoke.md", "run", "calibrate"))
+        assert (ran.status, settled(ran.output)) == (0, settled(shown)), ran.output
+
     def test_generator(self) -> None:
         """The generator that CONTRIBUTING.md names runs, and leaves the pages as they are."""
         [block] = marked(ROOT / "CONTRIBUTING.md", "run", "generate")
-        pages = [DOCS / "options.md", DOCS / "architecture.md"]
-        before = [page.read_text() for page in pages]
+        before = {page: page.read_text() for page in DOCS.glob("*.md")}
         try:
             assert Shell(ROOT).run(block.text).status == 0
-            assert pages[0].read_text() == before[0]
+            assert {page: page.read_text() for page in before} == before
         finally:
-            for page, text in zip(pages, before, strict=True):
-                page.write_text(text)
+            for page, text in before.items():
+                if page.read_text() != text:
+                    page.write_text(text)
 
 
 class TestExitStatus:

@@ -19,8 +19,20 @@ from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.evidence.event import Event
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import read_rows
+from tests.suite import ORACLE
 
 ROOT = Path(__file__).parents[2]
+# One task, with time for the slowest agent on a busy machine.
+CASES = f"""\
+kind: implementation
+defaults:
+  repo: tiny
+  verify: grep -q done a.txt
+  timeout: {{session: 5m, setup: 1m, verify: 1m, oracle: 1m}}
+  {ORACLE}
+tasks:
+  - {{id: finish, prompt: Make a.txt say done.}}
+"""
 # Fixtures take the variable away, for the sake of the sweeps that tests run.
 IN_CI = bool(os.environ.get("CI"))
 LEFT_OUT = ("CI", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "PYTEST_CURRENT_TEST")
@@ -92,10 +104,10 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Ended]:
     return run
 
 
-def require_agent(name: str) -> None:
+def require_agent(name: str, directory: Path = ROOT, model: str = "replay/demo") -> None:
     """Skip where an agent is not installed; in CI that is a failure, for a skipped check proves nothing."""
     try:
-        get_agent(name).find("replay/demo", ROOT)
+        get_agent(name).find(model, directory)
     except AgentUnavailable as error:
         if IN_CI:
             pytest.fail(f"CI is set and {name} is missing: {error}")

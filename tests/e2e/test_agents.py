@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_wfbench.evidence.row import Row, Usage
-from tests.e2e.conftest import Ended, require_agent, sweep
-from tests.suite import FILES, ORACLE
+from tests.e2e.conftest import CASES, Ended, require_agent, sweep
+from tests.suite import FILES, plant
 
 pytestmark = pytest.mark.slow
 
@@ -22,16 +22,6 @@ ANTHROPIC = {"provider": "anthropic", "model": "claude-sonnet-4-5-20250929"}
 OPENAI = {"provider": "openai", "model": "gpt-5.5-2026-04-23"}
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
-CASES = f"""\
-kind: implementation
-defaults:
-  repo: tiny
-  verify: grep -q done a.txt
-  timeout: {{session: 5m, setup: 1m, verify: 1m, oracle: 1m}}
-  {ORACLE}
-tasks:
-  - {{id: finish, prompt: Make a.txt say done.}}
-"""
 ARMS_FILE = """\
 arms:
   baseline:
@@ -131,9 +121,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     files = {**FILES, **plan, **work, "cases/tiny.cases.yaml": CASES, "cases/arms.yaml": ARMS_FILE}
     for (agent, arm, session), cassette in cassettes().items():
         files[f"cases/cassettes/agents/{agent}.{arm}.{session}.yaml"] = json.dumps(cassette)
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    plant(root, files)
     subjects = [f"--wfbench-subject={agent}:replay/agents" for agent in SPEAKERS]
     asked = (f"--wfbench-arms={','.join(ARMS)}", "--wfbench-effort=low", "--wfbench-agent-option=codex.verbosity=high")
     return sweep(root / "results", "cases", "-n", "2", *subjects, *asked, cwd=root)

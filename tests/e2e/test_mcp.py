@@ -10,24 +10,22 @@ import pytest
 
 from pytest_wfbench.evidence.row import Row
 from tests.e2e.conftest import Ended, require_agent, sweep
+from tests.suite import CHECK, ORACLE, plant
 
 pytestmark = pytest.mark.slow
 
 SERVER = Path(__file__).parents[1] / "mcp" / "server.py"
 AGENTS = ("claude-code", "opencode", "codex")
-CASES = """\
+CASES = f"""\
 kind: implementation
 tasks:
   - id: ask-the-shelf
     repo: tiny
     prompt: Ask the shelf what the notes say, and do it.
     verify: "true"
-    timeout: {session: 60s}
-    mcp: {shelf: {command: [python3, server.py], env: {SHELF: oak}}}
-    oracle:
-      command: sh "$WFBENCH_ORACLE_ROOT/check.sh"
-      files: [{source: check.sh, target: check.sh}]
-      results: exit
+    timeout: {{session: 60s}}
+    mcp: {{shelf: {{command: [python3, server.py], env: {{SHELF: oak}}}}}}
+    {ORACLE}
 """
 ARMS = """\
 arms:
@@ -69,14 +67,11 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
         "cases/tiny/a.txt": "open\n",
         "cases/tiny/notes.txt": "write done into a.txt\n",
         "cases/tiny/server.py": SERVER.read_text(),
-        "oracles/check.sh": 'test "$(cat a.txt)" = done\n',
+        "oracles/check.sh": CHECK,
         **{f"cases/cassettes/shelf/{agent}.yaml": cassette(agent) for agent in AGENTS},
         "cases/cassettes/shelf/mini.yaml": cassette("claude-code").replace("claude-code", "mini"),
     }
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    plant(root, files)
     subjects = [f"--wfbench-subject={agent}:replay/shelf" for agent in (*AGENTS, "mini")]
     return sweep(root / "results", "cases", *subjects, "-n", "2", "-rs", cwd=root)
 

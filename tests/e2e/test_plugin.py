@@ -13,25 +13,13 @@ from pytest_wfbench.evidence.row import PluginBinding, Row
 from pytest_wfbench.evidence.store import read_sweep
 from pytest_wfbench.sandbox.spec import PLUGINS
 from pytest_wfbench.workspace.external import MANIFEST, plugin_digest, read_plugin
-from tests.e2e.conftest import Ended, require_agent, sweep
+from tests.e2e.conftest import CASES, Ended, require_agent, sweep
+from tests.suite import CHECK, plant
 
 pytestmark = pytest.mark.slow
 
 TARGET = f"{PLUGINS}/ours"
 
-CASES = """\
-kind: implementation
-tasks:
-  - id: finish
-    repo: tiny
-    prompt: Make a.txt say done.
-    verify: grep -q done a.txt
-    timeout: {session: 60s}
-    oracle:
-      command: sh "$WFBENCH_ORACLE_ROOT/check.sh"
-      files: [{source: check.sh, target: check.sh}]
-      results: exit
-"""
 PLUGIN = {
     MANIFEST: json.dumps({"name": "ours", "version": "0.3.1", "description": "A small plugin"}),
     "skills/plan/SKILL.md": "---\nname: plan\ndescription: Writes a plan\n---\nThe plan of OURS.\n",
@@ -74,7 +62,7 @@ FILES = {
     "cases/tiny.cases.yaml": CASES,
     "cases/tiny/a.txt": "open\n",
     "cases/tiny/.claude/skills/work/SKILL.md": REPOSITORY_SKILL,
-    "oracles/check.sh": 'test "$(cat a.txt)" = done\n',
+    "oracles/check.sh": CHECK,
     **{f"ours/{name}": text for name, text in PLUGIN.items()},
     "cases/cassettes/ours/plan.yaml": cassette([skill("ours:plan"), PLAN], arm="ce_workflow", session="plan"),
     "cases/cassettes/ours/work.yaml": cassette([skill("ours:work"), WORK], arm="ce_workflow", session="work"),
@@ -89,10 +77,7 @@ FILES = {
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The suite and the plugin."""
     top = tmp_path_factory.mktemp("plugin")
-    for name, text in FILES.items():
-        path = top / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    plant(top, FILES)
     return top
 
 

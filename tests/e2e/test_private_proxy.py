@@ -13,7 +13,7 @@ from pytest_wfbench.agents.pinned import cache_root
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 from tests.e2e.conftest import Ended, require_agent, sweep
-from tests.suite import FILES
+from tests.suite import FILES, plant
 from tests.upstream import MASTER, PROVIDER_KEY, VIRTUAL, Model, private_proxy, scripted_model
 
 pytestmark = pytest.mark.slow
@@ -53,10 +53,7 @@ class Team:
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
     root = tmp_path_factory.mktemp("team")
-    cassette = {"cases/cassettes/offline/offline.yaml": json.dumps(OFFLINE)}
-    for name, text in {**FILES, **cassette}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    plant(root, {**FILES, "cases/cassettes/offline/offline.yaml": json.dumps(OFFLINE)})
     (root / "proxy").mkdir()
     with scripted_model() as model, private_proxy(root / "proxy", model) as url:
         yield Team(root, url, model)

@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from pytest_wfbench.cli import main
 from tests.e2e.conftest import Ended, sweep
+from tests.suite import plant
 
 pytestmark = pytest.mark.slow
 
@@ -125,9 +126,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "apply.sh": f"#!/bin/sh\ngit apply <<'EOF'\n{PATCH}EOF\n",
         "idle.sh": "#!/bin/sh\nexit 0\n",
     }
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    plant(root, files)
     subprocess.run(["tar", "-xzf", str(fetched()), "--no-same-owner", "-C", str(root / "cases")], check=True)
     assert sum(path.is_file() for path in (root / "cases" / "networkx-3.5").rglob("*")) >= 300
     return root

@@ -13,9 +13,9 @@ import pytest
 
 from pytest_wfbench.gateway.cassette import Reported, load_cassettes
 from pytest_wfbench.gateway.conversation import read_conversation
-from tests.e2e.conftest import Ended, require_agent, sweep
+from tests.e2e.conftest import CASES, Ended, require_agent, sweep
 from tests.gateway.scripted import Act, Request, scripted
-from tests.suite import FILES, ORACLE
+from tests.suite import FILES, plant
 
 pytestmark = pytest.mark.slow
 
@@ -26,16 +26,6 @@ AGENTS = {
 }
 SHELLS = {"mini": ("bash", "command"), "claude-code": ("Bash", "command"), "codex": ("exec_command", "cmd")}
 SECRET = "sk-upstream-0f1e2d3c4b5a69788796"
-CASES = f"""\
-kind: implementation
-defaults:
-  repo: tiny
-  verify: grep -q done a.txt
-  timeout: {{session: 5m, setup: 1m, verify: 1m, oracle: 1m}}
-  {ORACLE}
-tasks:
-  - {{id: finish, prompt: Make a.txt say done.}}
-"""
 ARMS = """\
 arms:
   baseline:
@@ -137,9 +127,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     for agent in AGENTS:
         require_agent(agent)
     root = tmp_path_factory.mktemp("recorded")
-    for name, text in {**FILES, "cases/tiny.cases.yaml": CASES, "cases/arms.yaml": ARMS}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    plant(root, {**FILES, "cases/tiny.cases.yaml": CASES, "cases/arms.yaml": ARMS})
     with scripted(Model()) as provider, pytest.MonkeyPatch.context() as patch:
         for name in ("OPENAI", "ANTHROPIC"):
             patch.setenv(f"{name}_API_KEY", SECRET)
