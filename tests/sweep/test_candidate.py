@@ -51,7 +51,8 @@ class TestBase:
 
     def test_of_what_it_is_tried_on(self, two: Suite) -> None:
         """Tasks that no arm with the overlay is paired with say nothing of its base, wherever they stand."""
-        two.put("cases/asked.cases.yaml", "kind: question\ntasks: [{id: asked, prompt: Say x., checks: [{contains: x}]}]\n")
+        task = "{id: asked, kind: question, prompt: Say x., checks: [{contains: x}]}"
+        two.put("cases/asked.cases.yaml", f"tasks: [{task}]\n")
         files = [two.path / "cases" / f"{name}.cases.yaml" for name in ("asked", "tiny")]
         given = {"subject": ["command:solve.sh"], **GIVEN}
         plan = prepare(files, read_options(lambda spec: given.get(spec.field)), two.path)
