@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 
@@ -17,7 +18,17 @@ def main() -> None:
     # Set here, not by exec: what is passed at exec can be read in /proc/PID/environ.
     os.environ.update(told["environment"])
     when_input_ends(lambda: None, 0)
-    uvicorn.run("litellm.proxy.proxy_server:app", uds=told["socket"], log_level="warning", access_log=False)
+    config = uvicorn.Config("litellm.proxy.proxy_server:app", uds=told["socket"], log_level="warning", access_log=False)
+    _load(config)
+    uvicorn.Server(config).run()
+
+
+def _load(config: uvicorn.Config) -> None:
+    """Import LiteLLM with the collector at rest: nothing of it is garbage, and looking costs a third of the start."""
+    gc.disable()
+    config.load()
+    gc.freeze()
+    gc.enable()
 
 
 if __name__ == "__main__":
