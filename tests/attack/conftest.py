@@ -1,4 +1,4 @@
-"""Raids, each run once for all tests that look at it."""
+"""What attacks start from: raids, each run once for all tests that look at it, and a session at a door."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ import pytest
 from filelock import FileLock
 
 from tests.attack.raid import Raid, Raiders
-from tests.gateway.conftest import gateway, open_session, polyglot, provider, rogue, usage_path
+from tests.gateway.conftest import (
+    LIVE,
+    OpenSession,
+    Session,
+    gateway,
+    open_session,
+    polyglot,
+    provider,
+    rogue,
+    usage_path,
+)
 
 __all__ = ["gateway", "open_session", "polyglot", "provider", "raid", "rogue", "usage_path"]
 
@@ -32,3 +42,9 @@ def raid(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Raiders], R
         return Raid(place, status, output)
 
     return run
+
+
+@pytest.fixture
+def live(open_session: OpenSession) -> Session:
+    """A session whose model is at a provider on this machine."""
+    return open_session("live", models=(LIVE,))
