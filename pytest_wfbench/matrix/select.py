@@ -10,7 +10,7 @@ from pytest_wfbench.matrix.arms import Arm
 from pytest_wfbench.matrix.hidden import Captured
 from pytest_wfbench.matrix.load_arms import LoadedArms
 from pytest_wfbench.matrix.overlay import touched_skills
-from pytest_wfbench.matrix.problems import Problem
+from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.task import TaskKind
 
 ARMS = "--wfbench-arms"
@@ -58,6 +58,22 @@ def idle_arms(choices: Sequence[Choice], names: Sequence[str] | None) -> Iterato
         if name in declared and name not in busy:
             kinds = " and ".join(declared[name].kinds)
             yield Problem(ARMS, 0, "", "", f"arm {name!r} is for {kinds} tasks, and there is none", "Leave the arm out")
+
+
+def differing_arms(choices: Sequence[Choice]) -> Iterator[Problem]:
+    """Yield a problem for every arm that is not the same in two files: its rows would be taken for those of one arm."""
+    first: dict[str, tuple[Choice, Arm]] = {}
+    for choice in choices:
+        for arm in choice.paired:
+            known, other = first.setdefault(arm.name, (choice, arm))
+            if _way(arm) != _way(other):
+                message = f"arm {arm.name!r} is another one than in {shown_path(known.loaded.file)}"
+                yield choice.loaded.problem(arm.name, message, "Rename one of them, or run the two suites one by one")
+
+
+def _way(arm: Arm) -> Arm:
+    """Return what an arm does, whatever it is paired with."""
+    return arm.model_copy(update={"default": False, "kinds": ()})
 
 
 def incumbent_problems(choices: Sequence[Choice]) -> Iterator[Problem]:

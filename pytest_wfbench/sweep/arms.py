@@ -15,6 +15,7 @@ from pytest_wfbench.matrix.problems import Problem
 from pytest_wfbench.matrix.select import (
     Choice,
     chosen_arms,
+    differing_arms,
     idle_arms,
     incumbent_problems,
     overlay_problems,
@@ -77,6 +78,7 @@ def _set_problems(
 ) -> Iterator[Problem]:
     """Yield what is wrong with the arms of all files together; of a faulty overlay or plugin nothing more is said."""
     yield from idle_arms(choices, options.arms)
+    yield from differing_arms(choices)
     yield from incumbent_problems(choices)
     if overlay or not options.candidate_overlay:
         yield from overlay_problems(choices, overlay, plugin is not None)

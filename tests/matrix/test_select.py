@@ -18,6 +18,7 @@ from pytest_wfbench.matrix.problems import InvalidCases, Problem
 from pytest_wfbench.matrix.select import (
     Choice,
     chosen_arms,
+    differing_arms,
     idle_arms,
     incumbent_problems,
     overlay_problems,
@@ -154,6 +155,19 @@ class TestSeveralFiles:
         told = all_faults([choice(f, "abcd") for f in files], PLAN)
         assert told.count("\n") == 0
         assert "other/arms.yaml:3: [arms.d]: the overlay touches nothing that 'd' exercises" in told
+
+    def test_same_name(self, files: list[LoadedArms], tmp_path: Path) -> None:
+        """Two ways of working under one name are refused, at the second; what they are paired with is no difference."""
+        again = tmp_path / "again" / "arms.yaml"
+        again.parent.mkdir()
+        again.write_text(ONE.replace("a: {", "a: {default: true, kinds: [implementation, question], "))
+        same, other = (choice(loaded, "ab") for loaded in (load_arms(again), files[0]))
+        assert shown(differing_arms([other, same])) == ""
+        again.write_text(ONE.replace("{name: s}", "{name: t}", 1))
+        told = shown(differing_arms([other, choice(load_arms(again), "ab")]))
+        assert told.count("\n") == 0
+        assert "again/arms.yaml:2: [arms.a]: arm 'a' is another one than in " in told
+        assert shown(differing_arms([other, choice(load_arms(again), "ab", "review")])) == ""
 
 
 class TestKinds:
