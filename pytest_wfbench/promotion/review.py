@@ -44,6 +44,10 @@ def _clean(scores: Scores) -> bool | None:
     return scores.clean_pass
 
 
+def _control(scores: Scores) -> bool | None:
+    return scores.clean_control
+
+
 @dataclass(frozen=True)
 class ReviewPolicy:
     """A candidate is promoted when no score of any task gets worse and one task gets clearly better."""
@@ -83,9 +87,13 @@ def _scores(pair: Pair) -> list[Scores]:
 
 
 def is_clean(pair: Pair) -> bool | None:
-    """Whether a task is a clean control; none where its rows do not say, or contradict each other."""
-    said = {scores.clean_control for scores in _scores(pair)}
+    """Whether a task is a clean control; none where no row says, or those that do contradict each other."""
+    said = _said(pair)
     return said.pop() if len(said) == 1 else None
+
+
+def _said(pair: Pair) -> set[bool]:
+    return {scores.clean_control for scores in _scores(pair) if scores.clean_control is not None}
 
 
 def has_blocker(pair: Pair) -> bool:
@@ -94,11 +102,13 @@ def has_blocker(pair: Pair) -> bool:
 
 
 def _needed(pair: Pair) -> Iterator[tuple[str, Read]]:
+    yield "clean_control", _control
     yield "false_positives", _alarms
     yield "verdict_correct", _verdict
-    if is_clean(pair):
+    clean = is_clean(pair)
+    if clean:
         yield "clean_pass", _clean
-    else:
+    elif clean is False:
         yield "weighted_f1", _f1
     if has_blocker(pair):
         yield "blocker_recall", _recall
@@ -108,7 +118,7 @@ def scores_are_known(comparison: Comparison) -> Iterator[str]:
     """Every score that a later rule needs is in every valid run."""
     for pair in comparison.pairs:
         scores = _scores(pair)
-        if scores and is_clean(pair) is None:
+        if len(_said(pair)) > 1:
             yield f"{pair.name}: {len(scores)} valid runs do not agree on whether it is a clean control."
         for name, read in _needed(pair):
             if unknown := sum(read(entry) is None for entry in scores):

@@ -74,12 +74,24 @@ class TestRules:
         decision = of(demo, BETTER, BETTER, BETTER, c=([CLEAN] * 3, gap))
         assert decision.reasons == ("c: clean_pass is unknown in 1 of 6 valid runs.",)
 
-    @pytest.mark.parametrize("said", [None, True])
-    def test_control_or_not(self, demo: ModuleType, said: bool | None) -> None:
+    @pytest.mark.parametrize(
+        ("said", "reason"),
+        [
+            (None, "a: clean_control is unknown in 1 of 6 valid runs."),
+            (True, "a: 6 valid runs do not agree on whether it is a clean control."),
+        ],
+    )
+    def test_control_or_not(self, demo: ModuleType, said: bool | None, reason: str) -> None:
         """Rows that do not say, or contradict each other on, whether a task is a clean control are insufficient."""
         decision = of(demo, BETTER, BETTER, BETTER | {"clean_control": said})
+        assert (decision.decision, decision.reasons) == ("insufficient_evidence", (reason,))
+
+    def test_one_run_without_scores(self, demo: ModuleType) -> None:
+        """Of a clean control that one run said nothing about, F1 is not asked for."""
+        decision = of(demo, BETTER, BETTER, BETTER, c=([CLEAN] * 3, [CLEAN, CLEAN, {}]))
         assert decision.decision == "insufficient_evidence"
-        assert decision.reasons[0] == "a: 6 valid runs do not agree on whether it is a clean control."
+        told = ("clean_control", "false_positives", "verdict_correct", "clean_pass")
+        assert decision.reasons == tuple(f"c: {name} is unknown in 1 of 6 valid runs." for name in told)
 
     def test_no_review_at_all(self, demo: ModuleType) -> None:
         """Rows without scores are insufficient."""
