@@ -11,7 +11,7 @@ from types import MappingProxyType
 from pytest_wfbench.evidence.baseline import Baseline
 from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.matrix.subject import REPLAY
-from pytest_wfbench.report.comment_rows import ORDER, Group, Line, comment_lines
+from pytest_wfbench.report.comment_rows import ORDER, Group, Line, comment_lines, common_cause
 from pytest_wfbench.report.escape import cell, one_line
 from pytest_wfbench.report.health import UNSANDBOXED
 from pytest_wfbench.report.links import SAFE_URL, trace_links
@@ -90,7 +90,7 @@ def _one_line(report: Report) -> str:
     parts = (
         _listed(report.subjects, "no subject"),
         f"answered by {_listed(report.models, UNKNOWN)}{_scripted(report)}",
-        f"judge {_listed(report.judges, 'none')}",
+        f"judge {_listed(report.judges, _silent_judge(report))}",
         plural(runs, "run"),
         spent_tokens(report.spent),
         spent_dollars(report.spent),
@@ -98,6 +98,11 @@ def _one_line(report: Report) -> str:
         _against(report),
     )
     return " · ".join(parts)
+
+
+def _silent_judge(report: Report) -> str:
+    asked = report.sweep.options.judge_model
+    return f"{cell(asked, 80)} (gave no verdict)" if asked else "none"
 
 
 def _against(report: Report) -> str:
@@ -120,12 +125,12 @@ def _listed(names: tuple[str, ...], none: str) -> str:
 def _banner(report: Report) -> tuple[str, ...]:
     """The one cause, counted, wherever the verdict is bad or anything is unusable."""
     verdict = report.verdict
-    causes = Counter((f.kind or "unknown", f.reason or "") for f in report.failures if f.outcome == "unusable")
+    common = common_cause(report)
     told = [cell(verdict.cause, 300)] if verdict.cause and verdict.word in LOUD else []
-    if causes:
-        (kind, reason), times = min(causes.items(), key=lambda entry: (-entry[1], entry[0]))
-        said = f" — {cell(reason, REASON_LIMIT)}" if reason else ""
-        told.append(f"{times} of {causes.total()} unusable: {cell(kind)}{said}")
+    if common:
+        reason = cell(common.reason, REASON_LIMIT)
+        said = "" if any(reason in sentence for sentence in told) or not reason else f" — {reason}"
+        told.append(f"{common.times} of {common.total} unusable: {cell(common.kind)}{said}")
     return ("", f"> {verdict.glyph if verdict.word in LOUD else GLYPHS['unusable']} {'. '.join(told)}") if told else ()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pytest_wfbench.report.summary import Failure, Report
 from pytest_wfbench.report.versus import Compare, Reference, comparison, is_worse, token_change
@@ -29,13 +29,39 @@ class Line:
     runs: tuple[tuple[int, str], ...] = ()
 
 
+class Cause(NamedTuple):
+    """What most of the unusable runs have in common: their ``kind`` and ``reason``, and ``times`` of ``total``."""
+
+    kind: str
+    reason: str
+    times: int
+    total: int
+
+
+def common_cause(report: Report) -> Cause | None:
+    """Return the one cause that is told for all of its runs, none where nothing is unusable."""
+    causes = Counter(_cause_of(failure) for failure in report.failures if failure.outcome == "unusable")
+    if not causes:
+        return None
+    (kind, reason), times = min(causes.items(), key=lambda entry: (-entry[1], entry[0]))
+    return Cause(kind, reason, times, causes.total())
+
+
+def _cause_of(failure: Failure) -> tuple[str, str]:
+    return failure.kind or "unknown", failure.reason or ""
+
+
 def comment_lines(report: Report) -> list[Line]:
-    """Return the table's rows in the order they are shown: unusable, regressions, misses, passes."""
+    """Return the table's rows in the order they are shown: unusable, regressions, misses, passes.
+
+    A row whose reason is the common cause has its kind alone: the cause is told once, above the table.
+    """
+    common = common_cause(report)
     told: dict[Key, list[Failure]] = defaultdict(list)
     for failure in report.failures:
         told[failure.key].append(failure)
     compare = comparison(report)
-    lines = [_line(summary, compare, told[summary.key], report) for summary in report.summaries]
+    lines = [_line(summary, compare, told[summary.key], report, common) for summary in report.summaries]
     gone = [
         Line("unusable", f"shard {name}", "never reported", None, UNKNOWN, UNKNOWN, UNKNOWN)
         for name in report.sweep.missing_shards
@@ -43,7 +69,7 @@ def comment_lines(report: Report) -> list[Line]:
     return sorted(gone + lines, key=lambda line: ORDER.index(line.group))
 
 
-def _line(summary: Summary, compare: Compare, failures: list[Failure], report: Report) -> Line:
+def _line(summary: Summary, compare: Compare, failures: list[Failure], report: Report, common: Cause | None) -> Line:
     worst = min(failures, key=lambda failure: (failure.outcome != "unusable", failure.run), default=None)
     reference = compare(summary)
     group = _group(summary, reference)
@@ -52,12 +78,17 @@ def _line(summary: Summary, compare: Compare, failures: list[Failure], report: R
         group=group,
         name=_name(summary, report),
         result=_result(summary) + was,
-        reason=": ".join(filter(None, (worst.kind, worst.reason))) if worst else None,
+        reason=_reason(worst, common) if worst else None,
         delta=token_change(summary, reference),
         tokens=count(summary.tokens),
         tools=count(summary.tools),
         runs=tuple((run.row.run, run.row.cell_id) for run in summary.runs),
     )
+
+
+def _reason(failure: Failure, common: Cause | None) -> str:
+    told_above = failure.outcome == "unusable" and common and _cause_of(failure) == common[:2]
+    return ": ".join(filter(None, (failure.kind, None if told_above else failure.reason)))
 
 
 def _name(summary: Summary, report: Report) -> str:

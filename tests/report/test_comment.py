@@ -180,3 +180,29 @@ class TestSize:
         html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
         assert all(row.count("<td") in (0, 5) for row in re.findall(r"<tr>.*?</tr>", html, re.DOTALL))
         assert text.count("<details>") == text.count("</details>")
+
+
+class TestCause:
+    def stopped(self, demo: ModuleType, cause: str, reason: str) -> str:
+        down = {"task_kind": "question", "outcome": "unusable", "kind": "no-output", "reason": reason}
+        rows = [demo.row(f"q{n}", "baseline", **down) for n in range(5)]
+        stop = {"kind": "outage", "cause": cause}
+        options = {"judge_model": "replay/judge"}
+        return render_comment(report(demo, rows, stop=stop, run_status="aborted", options=options))
+
+    def test_said_once(self, demo: ModuleType) -> None:
+        """A cause that the stop names already is not said again, neither beside the count nor in the rows."""
+        text = self.stopped(demo, "5 in a row, the last one: no-output: no answer", "no answer")
+        assert text.count("no answer") == 1
+        assert text.count("| 💥 unusable — no-output |") == 5
+        assert "the last one: no-output: no answer. 5 of 5 unusable: no-output\n" in text
+
+    def test_said_at_all(self, demo: ModuleType) -> None:
+        """One that it does not name stands beside the count."""
+        assert "> 💥 5 in a row. 5 of 5 unusable: no-output — no answer\n" in self.stopped(
+            demo, "5 in a row", "no answer"
+        )
+
+    def test_judge_without_a_verdict(self, demo: ModuleType) -> None:
+        """A judge that was asked for and gave no verdict is named as it was asked for."""
+        assert " · judge replay/judge (gave no verdict) · " in self.stopped(demo, "c", "r")

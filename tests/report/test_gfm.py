@@ -112,12 +112,22 @@ class TestHostile:
     @pytest.mark.parametrize("outcome", ["miss", "unusable"])
     def test_reason(self, demo: ModuleType, said: str, outcome: str) -> None:
         """A reason shows in its row and nowhere else, is one line, and does nothing."""
-        rows = [question(demo, 1), question(demo, 2, outcome=outcome, kind="rubric-missed", reason=said)]
+        down = [question(demo, n, outcome="unusable", kind="no-output", reason="none") for n in (3, 4)]
+        rows = [question(demo, 1), question(demo, 2, outcome=outcome, kind="rubric-missed", reason=said), *down]
         text = render_comment(report(demo, rows))
         whole(text)
-        assert [len(row) for row in cells(text)] == [5, 5]
-        shown = cells(text)[0][1].replace(ZERO, "")
-        assert shown.startswith(("🟡 miss — rubric-missed:", "💥 unusable — rubric-missed:"))
+        assert [len(row) for row in cells(text)] == [5] * 4
+        (shown,) = [row[1].replace(ZERO, "") for row in cells(text) if row[0] == "question-0002"]
+        assert shown.startswith(("🟡 miss — rubric-missed: ", "💥 unusable — rubric-missed: "))
+
+    def test_common_cause(self, demo: ModuleType, said: str) -> None:
+        """The cause of most that is unusable shows once, above the table, and does nothing there either."""
+        rows = [question(demo, n, outcome="unusable", kind="judge-error", reason=said) for n in (1, 2)]
+        text = render_comment(report(demo, rows))
+        whole(text)
+        assert [row[1] for row in cells(text)] == ["💥 unusable — judge-error"] * 2
+        (banner,) = re.findall("<blockquote>(.*?)</blockquote>", rendered(text), re.DOTALL)
+        assert "2 of 2 unusable: judge-error — " in banner
 
     def test_names(self, demo: ModuleType, said: str) -> None:
         """So do names: of tasks, arms, subjects, models, judges, shards and the workflow."""
