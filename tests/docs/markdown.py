@@ -12,6 +12,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 FENCE = re.compile(
     r"^(?:<!-- (?P<mark>[a-z ]+): (?P<name>[^>]+?) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
 )
+IMAGE = re.compile(r"!\[[^\]]+\]\(([^)\s]+)\)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 
@@ -53,3 +54,8 @@ def first_column(page: Path, heading: str) -> list[str]:
 def links(page: Path) -> list[str]:
     """Return the targets of a page's links, code aside."""
     return LINK.findall(CODE.sub("", page.read_text()))
+
+
+def images(page: Path) -> list[str]:
+    """Return what a page shows as pictures, each with words for those who do not see it."""
+    return IMAGE.findall(CODE.sub("", page.read_text()))

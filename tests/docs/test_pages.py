@@ -25,7 +25,7 @@ from pytest_wfbench.report.verdict import GLYPHS
 from pytest_wfbench.scoring.sabotage import SABOTAGES
 
 from . import generate
-from .markdown import PAGES, ROOT, blocks, first_column, links, table
+from .markdown import PAGES, ROOT, blocks, first_column, images, links, table
 
 DOCS = ROOT / "docs"
 RESERVED = re.compile(r"reserved\b")
@@ -186,6 +186,17 @@ def test_every_page_is_linked() -> None:
     """README.md links to every page of docs/."""
     pages = {link.partition("#")[0] for link in links(ROOT / "README.md") if link.startswith("docs/")}
     assert {ROOT / page for page in pages if page.endswith(".md")} == set(DOCS.glob("*.md"))
+
+
+def test_pictures() -> None:
+    """Pictures are PNG files of less than 150 kB that a page shows; README.md and docs/ci.md show the comment."""
+    shown = {page: {(page.parent / link).resolve() for link in images(page)} for page in PAGES}
+    comment = DOCS / "images/comment.png"
+    assert comment in shown[ROOT / "README.md"] & shown[DOCS / "ci.md"]
+    assert set.union(*shown.values()) == set((DOCS / "images").iterdir())
+    for picture in (DOCS / "images").iterdir():
+        data = picture.read_bytes()
+        assert (data[:8], len(data) < 150_000) == (b"\x89PNG\r\n\x1a\n", True), picture
 
 
 def test_examples_of_arms_read() -> None:
