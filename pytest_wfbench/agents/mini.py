@@ -6,7 +6,6 @@ import importlib.metadata
 import importlib.util
 import json
 import sys
-from functools import cache
 from pathlib import Path
 
 from pytest_wfbench.agents.base import (
@@ -21,12 +20,12 @@ from pytest_wfbench.agents.base import (
 from pytest_wfbench.agents.events import read_events, seal
 from pytest_wfbench.agents.skill_files import prompt_with_file, with_skill_uses
 from pytest_wfbench.agents.stream import Transcript
-from pytest_wfbench.sandbox.bytecode import bytecode
+from pytest_wfbench.sandbox.bytecode import bytecode, library
 from pytest_wfbench.sandbox.spec import Data
 
 # Not in the home: what is there the agent's commands can put something else in the place of, before a second prompt.
 TARGET = "/opt/wfbench/mini"
-_MODULES = ("__init__", "agents/__init__", "agents/clipping", "agents/mini_road")
+_MODULES = ("__init__", "agents.__init__", "agents.clipping", "agents.mini_road")
 CONFIG = ".mini-swe-agent"
 # What it needs to read and to import, without the configuration that it would write.
 _TRIAL = (
@@ -36,12 +35,9 @@ _TRIAL = (
 REMEDY = "install it beside the harness: pip install 'pytest-wfbench[mini]'"
 
 
-@cache
 def program() -> tuple[Data, ...]:
     """Return the files of the directory that the interpreter runs: the program, and what of this package it imports."""
-    package = Path(__file__).parents[1]
-    modules = {f"{package.name}/{name}": name for name in _MODULES} | {"__main__": "agents/mini_main"}
-    return tuple(Data(f"{TARGET}/{name}.pyc", bytecode(package / f"{source}.py")) for name, source in modules.items())
+    return (*library(TARGET, *_MODULES), Data(f"{TARGET}/__main__.pyc", bytecode("agents.mini_main")))
 
 
 class MiniAgent:

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pytest_wfbench.matrix.task import McpServer
-from pytest_wfbench.mcp import bridge
 from pytest_wfbench.mcp.conversation import Starter, converse
 from pytest_wfbench.sandbox.bytecode import bytecode
 from pytest_wfbench.sandbox.identity import Identity, runtime_directory
@@ -86,7 +84,7 @@ def serve(servers: Mapping[str, McpServer], ground: Ground, identity: Identity) 
         return
     with ExitStack() as stack:
         directory = stack.enter_context(runtime_directory(identity))
-        mounts: list[Mount] = [Data(BRIDGE, _bridge())]
+        mounts: list[Mount] = [Data(BRIDGE, bytecode("mcp.bridge"))]
         talks = _Talks(threading.BoundedSemaphore(max(CONVERSATIONS, 2 * len(servers))))
         for number, (name, server) in enumerate(servers.items()):
             _greet(name, server, ground)
@@ -220,8 +218,3 @@ def _why(ended: Future[Finished]) -> str:
     finished = ended.result()
     lines = finished.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else f"exit status {finished.status}"
-
-
-@cache
-def _bridge() -> bytes:
-    return bytecode(Path(bridge.__file__))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pytest_wfbench.sandbox import relay
+from pytest_wfbench.sandbox import init
 from pytest_wfbench.sandbox.binary import Binary, find_bubblewrap
-from pytest_wfbench.sandbox.bytecode import bytecode
+from pytest_wfbench.sandbox.bytecode import launching, library
 from pytest_wfbench.sandbox.cgroups import Delegation, Group, find_delegation, new_group
 from pytest_wfbench.sandbox.channels import Channels, Story, judge
 from pytest_wfbench.sandbox.gate import Gate
@@ -37,7 +37,9 @@ from pytest_wfbench.sandbox.staging import Staging, plan_staging
 from pytest_wfbench.sandbox.syscalls import peeping_filter
 
 GATEWAY_SOCKET = "/run/wfbench/gateway.sock"
-_INIT = "/run/wfbench/init.pyc"
+# Where nothing can be written: what the first process imports is what is here.
+_LIBRARY = "/opt/wfbench/init"
+_MODULES = ("sandbox.plain", "sandbox.init")
 _NAMESPACES = (
     "--unshare-user", "--uid", str(UID), "--gid", str(UID), "--unshare-pid", "--unshare-ipc", "--unshare-uts",
     "--unshare-cgroup-try", "--unshare-net", "--hostname", "sandbox", "--die-with-parent", "--new-session",
@@ -66,7 +68,7 @@ class Bubblewrap:
     def run(self, command: Command) -> Finished:
         """Run one command to its end, its timeout or its limit, and leave nothing of it behind."""
         began = time.monotonic_ns()
-        system, own = system_mounts(self.interpreter, command.bounds), (*_of_relay(command), *command.mounts)
+        system, own = system_mounts(self.interpreter, command.bounds), (*_of_init(command), *command.mounts)
         mounts = (*system, *own)
         staging = plan_staging(_sources(own), self.identity, (self.binary.path, *_sources(system)))
         with Channels() as channels, new_group(self.delegation, command.bounds) as group:
@@ -79,10 +81,10 @@ class Bubblewrap:
             listed += gate.words if gate is not None else ()
             watch = watch_sandbox(command.mounts, command.bounds, channels, group)
             order = channels.file(marshal.dumps(self._order(command, channels, group).plain()))
-            init = [str(self.interpreter.init), "-I", "-S", _INIT, str(order)]
+            first = [str(self.interpreter.init), *launching(_LIBRARY, "sandbox.init", str(order))]
             bubblewrap = [str(staging.place(self.binary.path)), "--args", str(channels.file(_zero_ended(listed)))]
             ended = run_process(
-                [*staging.launch(self.identity), *bubblewrap, "--", *init],
+                [*staging.launch(self.identity), *bubblewrap, "--", *first],
                 env=_LAUNCH_ENV,
                 timeout=command.timeout,
                 stdin=command.stdin,
@@ -100,8 +102,8 @@ class Bubblewrap:
             story = Story.read(channels)
             return settle(judge(ended, story, began), command.bounds, watch, story)
 
-    def _order(self, command: Command, channels: Channels, group: Group | None) -> relay.Order:
-        return relay.Order(
+    def _order(self, command: Command, channels: Channels, group: Group | None) -> init.Order:
+        return init.Order(
             argv=command.argv,
             env=environment(self.interpreter, command.env),
             limits=resource_limits(command.bounds, grouped=group is not None),
@@ -128,9 +130,11 @@ def _delegation() -> Delegation | None:
     return found if isinstance(found, Delegation) else None
 
 
-def _of_relay(command: Command) -> tuple[Mount, ...]:
-    program = Data(_INIT, _init_source())
-    return (program,) if command.gateway is None else (program, Bind(command.gateway, GATEWAY_SOCKET, writable=True))
+def _of_init(command: Command) -> tuple[Mount, ...]:
+    if command.gateway is None:
+        return library(_LIBRARY, *_MODULES)
+    door = Bind(command.gateway, GATEWAY_SOCKET, writable=True)
+    return (*library(_LIBRARY, *_MODULES, "sandbox.relay"), door)
 
 
 def _sources(mounts: Sequence[Mount]) -> list[Path]:
@@ -187,8 +191,3 @@ def _overlay_words(mount: Overlay, staging: Staging) -> list[str]:
 
 def _zero_ended(words: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(word) + b"\0" for word in words)
-
-
-@cache
-def _init_source() -> bytes:
-    return bytecode(Path(relay.__file__))

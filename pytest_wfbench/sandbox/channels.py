@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_wfbench.sandbox import relay
+from pytest_wfbench.sandbox import init
 from pytest_wfbench.sandbox.spec import Finished
 
 _VANISH = 2.0
@@ -60,7 +60,7 @@ class Channels:
     def ask_to_stop(self) -> None:
         """Ask the init for a graceful end of the command."""
         with suppress(BrokenPipeError):
-            os.write(self._stop, relay.STOP)
+            os.write(self._stop, init.STOP)
 
     def let_go(self, seconds: float) -> None:
         """Tell the init that the harness is gone, and wait until it is gone too, with all that it started."""

@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_wfbench.sandbox import host_init, relay
+from pytest_wfbench.sandbox import init, relay
+from pytest_wfbench.sandbox.bytecode import launching, library
 from pytest_wfbench.sandbox.channels import Channels, Story, judge
 from pytest_wfbench.sandbox.identity import Identity, choose_identity
 from pytest_wfbench.sandbox.interpreter import Interpreter, own_interpreter
@@ -27,10 +27,7 @@ from pytest_wfbench.sandbox.spec import HOME, Bind, Bounds, Command, Finished, O
 from pytest_wfbench.sandbox.staging import Staging, plan_staging
 
 _LIBRARY = "lib"
-_LAUNCH = (
-    "import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
-    "import runpy; runpy.run_module('pytest_wfbench.sandbox.host_init', run_name='__main__')"
-)
+_MODULES = ("sandbox.plain", "sandbox.relay", "sandbox.init", "sandbox.host_init")
 _LAUNCH_ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 _VANISH = 4.0
 
@@ -64,7 +61,7 @@ class HostSandbox:
             passed = () if listener is None else (listener.fileno(),)
             order = self._order(command, layout, channels).plain()
             told: tuple[Any, ...] = (str(private), layout.path(command.cwd), passed[0] if passed else -1, order)
-            words = ("-I", "-S", "-c", _LAUNCH, str(private / _LIBRARY), str(channels.file(marshal.dumps(told))))
+            words = launching(str(private / _LIBRARY), "sandbox.host_init", str(channels.file(marshal.dumps(told))))
             staging = self._staging(command, private)
             watch = watch_disk(command.mounts, command.bounds)
             ended = run_process(
@@ -85,11 +82,11 @@ class HostSandbox:
             story = Story.read(channels)
             return settle(judge(ended, story, began), command.bounds, watch, story)
 
-    def _order(self, command: Command, layout: Layout, channels: Channels) -> relay.Order:
+    def _order(self, command: Command, layout: Layout, channels: Channels) -> init.Order:
         pinned = dict(environment(self.interpreter, {}))
         pinned |= {"HOME": layout.path(HOME), "TMPDIR": str(Path(layout.path(HOME)).parents[1] / "tmp")}
         added = {name: layout.word(value) for name, value in command.env.items()}
-        return relay.Order(
+        return init.Order(
             argv=layout.argv(command.argv),
             env=tuple((pinned | added).items()),
             limits=_limits(command.bounds, self.identity),
@@ -117,11 +114,10 @@ def _private_directory(identity: Identity) -> Iterator[Path]:
     """Give a directory of the identity's that is gone afterwards: an empty ``root``, and the program of the init."""
     path = Path(tempfile.mkdtemp(prefix="wfb-host-", dir="/tmp" if identity.foreign else None))
     try:
-        program = path / _LIBRARY / "pytest_wfbench/sandbox"
-        program.mkdir(parents=True)
         (path / "root").mkdir()
-        for name, data in _init_sources().items():
-            (program / name).write_bytes(data)
+        for module in library(_LIBRARY, *_MODULES):
+            (path / module.target).parent.mkdir(parents=True, exist_ok=True)
+            (path / module.target).write_bytes(module.data)
         for owned in (path, *path.rglob("*")):
             identity.own(owned)
         yield path
@@ -141,8 +137,3 @@ def _threads(place: Path, uid: int) -> int:
         return len(list((place / "task").iterdir())) if place.stat().st_uid == uid else 0
     except OSError:
         return 0
-
-
-@cache
-def _init_sources() -> dict[str, bytes]:
-    return {Path(file).name: Path(file).read_bytes() for file in (relay.__file__, host_init.__file__)}

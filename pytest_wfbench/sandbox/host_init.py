@@ -1,6 +1,6 @@
 """The first process of a command on the host, where no namespace ends with it: it ends what the command started.
 
-Run by the bare interpreter; needs the standard library and ``relay`` only. The process that the harness starts, and
+Run by the bare interpreter; needs the standard library and ``init`` only. The process that the harness starts, and
 may kill, waits for this one, which is out of reach of that, and is told of it by the end of its control pipe.
 """
 
@@ -10,11 +10,10 @@ import ctypes
 import marshal
 import os
 import signal
-import sys
 import time
 from typing import TYPE_CHECKING
 
-from pytest_wfbench.sandbox import relay
+from pytest_wfbench.sandbox import init
 
 if TYPE_CHECKING:
     from socket import socket as Socket
@@ -23,7 +22,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 2.0
 
 
-def guard(private: str, cwd: str, listener: int, order: relay.Order) -> int:
+def guard(private: str, cwd: str, listener: int, order: init.Order) -> int:
     """Run the command in ``cwd`` and return its status.
 
     ``listener`` is a listening socket's descriptor, or -1; ``private`` the command's directory, which is removed here
@@ -45,7 +44,7 @@ def guard(private: str, cwd: str, listener: int, order: relay.Order) -> int:
         os._exit(status)
 
 
-def _first(cwd: str, listener: int, order: relay.Order) -> int:
+def _first(cwd: str, listener: int, order: init.Order) -> int:
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
@@ -53,7 +52,7 @@ def _first(cwd: str, listener: int, order: relay.Order) -> int:
     except OSError as error:
         os.write(order.report, f"fail {error}\n".encode())
         return 125
-    return relay.main(order, _socket(listener) if listener >= 0 else None)
+    return init.carry_out(order, _socket(listener) if listener >= 0 else None)
 
 
 def _socket(descriptor: int) -> Socket:
@@ -104,7 +103,8 @@ def _children() -> list[int]:
     return found
 
 
-if __name__ == "__main__":
-    with os.fdopen(int(sys.argv[2]), "rb") as _stream:
-        _private, _cwd, _listener, _order = marshal.load(_stream)
-    sys.exit(guard(_private, _cwd, _listener, relay.Order(*_order)))
+def main(descriptor: str) -> int:
+    """Read what ``guard`` is to do, and do it."""
+    with os.fdopen(int(descriptor), "rb") as stream:
+        private, cwd, listener, order = marshal.load(stream)
+    return guard(private, cwd, listener, init.Order(*order))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pytest_wfbench.digests import digest_bytes
 from pytest_wfbench.evidence.row import Churn
 from pytest_wfbench.sandbox.spec import Overlay, Sandbox
-from pytest_wfbench.workspace.inside import Inquiry
+from pytest_wfbench.workspace.inside import Answer, Inquiry
 from pytest_wfbench.workspace.overlay import SKILL_ROOTS, Workspace
 from pytest_wfbench.workspace.program import run_inside
 
@@ -80,33 +80,22 @@ def changed(workspace: Workspace, sandbox: Sandbox, plans: Iterable[str] = (), t
     )
     mounts = (*workspace.merged_mounts(), *workspace.raw_mounts(_RAW), start)
     found = run_inside(sandbox, "inside", "answer", inquiry.plain(), mounts, timeout, places=(_START, _RAW))
-    return _change(*found)
+    return _change(Answer(*found))
 
 
-def _change(
-    counted: int,
-    insertions: int,
-    deletions: int,
-    fingerprint: str,
-    paths: list[tuple[str, bool]],
-    patch: str,
-    truncated: bool,
-    head: str | None,
-    skills_changed: bool,
-    only: tuple[str, int] | None,
-) -> Change:
-    data = base64.b64decode(patch)
+def _change(found: Answer) -> Change:
+    data = base64.b64decode(found.patch)
     return Change(
-        paths=tuple(path for path, _ in paths),
-        files=tuple(path for path, excluded in paths if not excluded),
-        churn=Churn(files=counted, insertions=insertions, deletions=deletions),
-        fingerprint=f"sha256:{fingerprint}" if counted else None,
+        paths=tuple(path for path, _ in found.paths),
+        files=tuple(path for path, excluded in found.paths if not excluded),
+        churn=Churn(files=found.files, insertions=found.insertions, deletions=found.deletions),
+        fingerprint=f"sha256:{found.fingerprint}" if found.files else None,
         patch=data,
-        truncated=truncated,
-        patch_digest=digest_bytes(data) if counted else None,
-        head=head,
-        skills_changed=skills_changed,
-        only=OnlyFile(*only) if only else None,
+        truncated=found.truncated,
+        patch_digest=digest_bytes(data) if found.files else None,
+        head=found.head,
+        skills_changed=found.skills_changed,
+        only=OnlyFile(*found.only) if found.only else None,
     )
 
 

@@ -14,6 +14,7 @@ import marshal
 import os
 import sys
 
+from pytest_wfbench.sandbox.plain import Record
 from pytest_wfbench.workspace.fastimport import (
     ATTRIBUTES,
     PINNED,
@@ -27,17 +28,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Paths = tuple[bytes, ...]
-    Plain = tuple[str, Paths, int | None, Paths, Paths, tuple[str, ...], int, Paths]
-    Only = tuple[str, int]
-    Answer = tuple[int, int, int, str, tuple[tuple[str, bool], ...], str, bool, str | None, bool, Only | None]
-
 LISTED = 10_000
 _HEXADECIMAL = frozenset("0123456789abcdef")
 _GIT = ("git", "-c", "core.logAllRefUpdates=false", "-c", "core.quotePath=false")
 
 
-class Inquiry:
+class Inquiry(Record):
     """What is asked of the workspace, which is the working directory: its start commit, and what is left out.
 
     ``prefixes`` are the paths that have an upper of their own, in the order in which these are numbered; ``since`` is
@@ -48,30 +44,14 @@ class Inquiry:
     say.
     """
 
-    def __init__(
-        self,
-        commit: str,
-        prefixes: tuple[bytes, ...],
-        since: int | None,
-        below: tuple[bytes, ...] = (),
-        matching: tuple[bytes, ...] = (),
-        pathspecs: tuple[str, ...] = (),
-        patch_limit: int = 0,
-        skills: tuple[bytes, ...] = (),
-    ) -> None:
-        self.commit = commit
-        self.prefixes = prefixes
-        self.since = since
-        self.below = below
-        self.matching = matching
-        self.pathspecs = pathspecs
-        self.patch_limit = patch_limit
-        self.skills = skills
-
-    def plain(self) -> Plain:
-        """Return the fields in the order in which the class takes them, for ``marshal``."""
-        left_out = (self.below, self.matching, self.pathspecs)
-        return (self.commit, self.prefixes, self.since, *left_out, self.patch_limit, self.skills)
+    commit: str
+    prefixes: tuple[bytes, ...]
+    since: int | None
+    below: tuple[bytes, ...] = ()
+    matching: tuple[bytes, ...] = ()
+    pathspecs: tuple[str, ...] = ()
+    patch_limit: int = 0
+    skills: tuple[bytes, ...] = ()
 
     def leaves_out(self, path: bytes) -> bool:
         """Whether a path is a plan's or a skill's."""
@@ -82,22 +62,42 @@ class Inquiry:
         return is_below(path, self.skills) or any(is_below(root, (path,)) for root in self.skills)
 
 
-class Places:
+class Places(Record):
     """Where the start state and, numbered, the raw uppers lie."""
 
-    def __init__(self, start: str, raw: str) -> None:
-        self.start = start
-        self.raw = raw
+    start: str
+    raw: str
 
 
-class FileChange:
+class Answer(Record):
+    """What the workspace changed. Counts, fingerprint and patch leave the excluded paths out.
+
+    ``paths`` are (path, excluded) of the first changes; the patch is in base 64; ``head`` is the commit where HEAD
+    points; ``only`` has git's mode and the size of the one changed file, if there is just one.
+    """
+
+    files: int
+    insertions: int
+    deletions: int
+    fingerprint: str
+    paths: tuple[tuple[str, bool], ...]
+    patch: str
+    truncated: bool
+    head: str | None
+    skills_changed: bool
+    only: tuple[str, int] | None
+
+
+class FileChange(Record):
     """One changed path; ``mode`` and ``name`` (of its object) are those it has now; a binary file has no lines."""
 
-    def __init__(self, path: bytes, kind: tuple[str, str, str], lines: tuple[int, int], excluded: bool) -> None:
-        self.path = path
-        self.status, self.mode, self.name = kind
-        self.insertions, self.deletions = lines
-        self.excluded = excluded
+    path: bytes
+    status: str
+    mode: str
+    name: str
+    insertions: int
+    deletions: int
+    excluded: bool
 
     def identity(self) -> tuple[bytes, str, str, str]:
         """What two changes must agree in to be the same."""
@@ -170,7 +170,7 @@ def list_changes(git_dir: str, inquiry: Inquiry, new: str) -> list[FileChange]:
         elif field:
             inserted, deleted, path = field.split(b"\t", 2)
             lines = (_count(inserted), _count(deleted))
-            changes.append(FileChange(path, kinds[path], lines, inquiry.leaves_out(path)))
+            changes.append(FileChange(path, *kinds[path], *lines, inquiry.leaves_out(path)))
     return sorted(changes, key=lambda change: change.path)
 
 
@@ -217,33 +217,28 @@ def _small_text(path: str) -> str:
 
 
 def answer(inquiry: Inquiry, places: Places) -> Answer:
-    """Compute what the workspace changed, in a git directory that is gone with the sandbox.
-
-    The counts, the fingerprint and the patch leave the excluded paths out: files, insertions, deletions, fingerprint,
-    (path, excluded) of the first changes, the patch in base 64, whether it was cut off, the commit where HEAD points,
-    whether skills were changed, git's mode and the size of the one changed file if there is just one.
-    """
+    """Compute what the workspace changed, in a git directory that is gone with the sandbox."""
     git_dir = bare_directory(os.path.join(os.environ["TMPDIR"], "git"), os.path.join(places.start, ".git/objects"))
     new = import_changes(git_dir, inquiry, places, b"refs/heads/cell", b"cell")
     patching = begin_patch(git_dir, inquiry, new)
     changes = list_changes(git_dir, inquiry, new)
     patch, truncated = end_patch(patching, inquiry.patch_limit)
     counted = [change for change in changes if not change.excluded]
-    return (
-        len(counted),
-        sum(change.insertions for change in counted),
-        sum(change.deletions for change in counted),
-        sha256(repr([change.identity() for change in counted]).encode()).hexdigest(),
-        tuple((os.fsdecode(change.path), change.excluded) for change in changes[:LISTED]),
-        binascii.b2a_base64(patch, newline=False).decode(),
-        truncated,
-        read_head(),
-        any(inquiry.is_skill(change.path) for change in changes),
-        _only(changes),
+    return Answer(
+        files=len(counted),
+        insertions=sum(change.insertions for change in counted),
+        deletions=sum(change.deletions for change in counted),
+        fingerprint=sha256(repr([change.identity() for change in counted]).encode()).hexdigest(),
+        paths=tuple((os.fsdecode(change.path), change.excluded) for change in changes[:LISTED]),
+        patch=binascii.b2a_base64(patch, newline=False).decode(),
+        truncated=truncated,
+        head=read_head(),
+        skills_changed=any(inquiry.is_skill(change.path) for change in changes),
+        only=_only(changes),
     )
 
 
-def _only(changes: list[FileChange]) -> Only | None:
+def _only(changes: list[FileChange]) -> tuple[str, int] | None:
     """Return git's mode and the size in bytes of a file that alone was changed; none if it is gone."""
     if len(changes) != 1 or changes[0].status == "D":
         return None
@@ -270,5 +265,5 @@ def seal(inquiry: Inquiry, message: bytes, places: Places) -> str:
 def main(task: str, start: str, raw: str, message: str = "") -> None:
     """Read an inquiry, write the answer as JSON. ``message`` is that of the commit that ``seal`` makes."""
     inquiry, places = Inquiry(*marshal.load(sys.stdin.buffer)), Places(start, raw)
-    done = seal(inquiry, message.encode(), places) if task == "seal" else answer(inquiry, places)
+    done = seal(inquiry, message.encode(), places) if task == "seal" else answer(inquiry, places).plain()
     sys.stdout.write(as_json(done))

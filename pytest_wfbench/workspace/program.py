@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 import marshal
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from pytest_wfbench.sandbox.bytecode import bytecode
-from pytest_wfbench.sandbox.spec import STREAM, WORKSPACE, Bounds, Command, Data, Mount, Sandbox
+from pytest_wfbench.sandbox.bytecode import launching, library
+from pytest_wfbench.sandbox.spec import STREAM, WORKSPACE, Bounds, Command, Mount, Sandbox
 
 _LIBRARY = "/run/wfbench/lib"
 _MODULES = ("light", "fastimport", "traces", "inside", "files_inside")
-_LAUNCH = (
-    "import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
-    "__import__('pytest_wfbench.workspace.' + sys.argv[2], fromlist=['main']).main(*sys.argv[3:])"
-)
 _BOUNDS = Bounds(file_size=8 << 30)
 
 
@@ -42,10 +36,10 @@ def run_inside(
     Raises:
         ProgramFailed: when it does not exit 0, or takes longer than ``timeout`` seconds.
     """
-    argv = ("python3", "-I", "-S", "-c", _LAUNCH, _LIBRARY, module, task, *places)
+    argv = ("python3", *launching(_LIBRARY, f"workspace.{module}", task, *places))
     command = Command(
         argv,
-        (*mounts, *_library()),
+        (*mounts, *library(_LIBRARY, "sandbox.plain", *(f"workspace.{name}" for name in _MODULES))),
         timeout,
         cwd=WORKSPACE,
         stdin=marshal.dumps(value),
@@ -58,10 +52,3 @@ def run_inside(
         cause = "no end within its timeout" if ended.timed_out else ended.stderr.decode(errors="replace").strip()
         raise ProgramFailed(f"{task}: {cause[-1000:] or f'exit status {ended.status}'}")
     return json.loads(ended.stdout)
-
-
-@cache
-def _library() -> tuple[Data, ...]:
-    here = Path(__file__).parent
-    target = f"{_LIBRARY}/pytest_wfbench/workspace"
-    return tuple(Data(f"{target}/{name}.pyc", bytecode(here / f"{name}.py")) for name in _MODULES)

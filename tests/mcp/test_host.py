@@ -41,7 +41,7 @@ class TestServing:
         assert told["write"] == "Read-only file system"
         assert told["around"] == "['lo'] [] False 1000 oak"
         assert below() == before
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads
 
     def test_again_and_at_once(self, ground: Ground, ask: Ask, sandbox: Bubblewrap) -> None:
         """Every connection has a server of its own; what one is asked disturbs no other."""
