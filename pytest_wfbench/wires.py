@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 ANTHROPIC = "anthropic-messages"
 RESPONSES = "openai-responses"
 CHAT = "openai-chat"
+# What stands for a format where no request was seen on the wire, and LiteLLM alone says what there was.
+UNSEEN: Final = "litellm"
 # More than any event of a provider has, so that a stream without ends is not kept in memory.
 EVENT_LIMIT = 64 << 20
 

@@ -8,23 +8,22 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from pytest_wfbench.gateway.answers.base import Answer, Asked, ToolUse
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.conversation import read_conversation, tool_id
 from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.sweep.preflight import PROMPT
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
+from tests.serving import Request, Response, serve
 
 WIRES = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": ANTHROPIC}
 WORK = "echo done > a.txt"
@@ -91,19 +90,14 @@ class Billed:
         return str(self.body["model"])
 
 
-class Model(ThreadingHTTPServer):
+@dataclass
+class Model:
     """Speaks every format, and does a task by one command, ``work``. ``name``: what it answers as, if not as asked."""
 
-    daemon_threads = True
-
-    def __init__(self, work: str, name: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.work, self.name = work, name
-        self.ledger: list[Billed] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    work: str
+    name: str
+    url: str = ""
+    ledger: list[Billed] = field(default_factory=list)
 
     def bill(self, who: str, wire: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Reported:
         """Every request is billed differently; Anthropic's format has no tokens of reasoning."""
@@ -118,33 +112,18 @@ class Model(ThreadingHTTPServer):
         self.ledger.append(Billed(who, wire, body.get("stream") is True, used, body, headers))
         return used
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Model
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        wire = WIRES[self.path]
+    def answer(self, request: Request) -> Response:
+        body = json.loads(request.body)
+        wire = WIRES[request.path]
         shell = _shell(body)
         who = "preflight" if PROMPT in json.dumps(body) else SHELLS[shell].agent if shell else "side"
-        used = self.server.bill(who, wire, body, {name.lower(): value for name, value in self.headers.items()})
+        used = self.bill(who, wire, body, request.headers)
         form = FORMS[wire]
-        answer = _answer(self.server, body, wire, shell if who != "preflight" else "", used)
+        answer = _answer(self, body, wire, shell if who != "preflight" else "", used)
         asked = Asked(tuple(tool.get("function", tool) for tool in body.get("tools") or ()))
         if body.get("stream"):
-            return self._send("text/event-stream", b"".join(form.stream(answer, asked)))
-        return self._send("application/json", json.dumps(form.whole(answer, asked)).encode())
-
-    def _send(self, kind: str, data: bytes) -> None:
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+            return Response(b"".join(form.stream(answer, asked)), "text/event-stream")
+        return Response(json.dumps(form.whole(answer, asked)).encode())
 
 
 def _shell(body: dict[str, Any]) -> str:
@@ -166,10 +145,9 @@ def _answer(model: Model, body: dict[str, Any], wire: str, shell: str, used: Rep
 @contextmanager
 def scripted_model(work: str = WORK, name: str = "scripted-2026") -> Iterator[Model]:
     """Serve the model."""
-    with Model(work, name) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+    made = Model(work, name)
+    with serve(made.answer, protocol="HTTP/1.1") as made.url:
+        yield made
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from pytest_wfbench.sandbox.identity import choose_identity
 from pytest_wfbench.sandbox.spec import GATEWAY_URL, HOME, STREAM, Cancel, Command, Data, Finished, Mount, Sandbox
 from pytest_wfbench.sweep.context import BoundAgent, bounds_of
 from pytest_wfbench.sweep.scripts import labels_of
+from pytest_wfbench.wires import UNSEEN
 from pytest_wfbench.workspace.external import ExternalPlugin
 from pytest_wfbench.workspace.overlay import Workspace
 from pytest_wfbench.workspace.skills import empty_user_skills
@@ -247,7 +248,7 @@ def _unanswered(usage: SessionUsage) -> Event | None:
     """
     calls = [event for event in usage.events if event.kind == "generate"]
     last = calls[-1] if calls else None
-    if last is None or last.wire == "litellm" or last.status not in ("failure", "cut"):
+    if last is None or last.wire == UNSEEN or last.status not in ("failure", "cut"):
         return None
     status = last.http_status
     return last if status is None or status < 400 or status == 429 or status >= 500 else None

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pytest_wfbench.files import UnsafeFile, read_untrusted
 from pytest_wfbench.gateway.api import Labels
 from pytest_wfbench.gateway.conversation import side_of, subagents
+from pytest_wfbench.gateway.reported import ProviderName, Reported, unreportable
 from pytest_wfbench.matrix.faults import problem_of_yaml, problems_of, yaml_problems
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.yamldoc import BadYaml, read_yaml
@@ -24,11 +25,7 @@ SUFFIXES = (".yaml", ".yml")
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)\Z")
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-ProviderName = Literal["anthropic", "openai", "litellm", "openrouter", "ollama", "opencode-go"]
-# What these report: the others speak either format, as they are asked.
-OPENAI_ALONE = frozenset({"openai", "ollama"})
 Stop = Literal["end_turn", "tool_use", "max_tokens", "refusal"]
-Tokens = Annotated[int, Field(ge=0)]
 
 
 class CassetteError(Exception):
@@ -87,40 +84,6 @@ class Tool(_Script):
     raw: str | None = None
 
 
-class Reported(_Script):
-    """What an answer reports, in neutral names; a field that is left out is not reported.
-
-    ``cache_write_hour`` is how much of ``cache_write_input`` was written for an hour, where that is told.
-    """
-
-    ordinary_input: Tokens | None = None
-    cache_read_input: Tokens | None = None
-    cache_write_input: Tokens | None = None
-    cache_write_hour: Tokens | None = None
-    total_input: Tokens | None = None
-    output: Tokens | None = None
-    reasoning_output: Tokens | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        parts = self._parts()
-        if parts is not None and self.total_input not in (None, parts):
-            raise ValueError(f"total_input is not the sum of the three inputs: write {parts}, or leave it out")
-        if (self.cache_write_hour or 0) > (self.cache_write_input or 0):
-            raise ValueError("cache_write_hour is a part of cache_write_input: it cannot be more")
-        return self
-
-    def _parts(self) -> int | None:
-        parts = (self.ordinary_input, self.cache_read_input, self.cache_write_input)
-        known = [part for part in parts if part is not None]
-        return sum(known) if len(known) == len(parts) else None
-
-    @property
-    def whole_input(self) -> int | None:
-        """All input, where it is stated or its three parts are."""
-        return self.total_input if self.total_input is not None else self._parts()
-
-
 class Failure(_Script):
     """An error in place of the answer: the first ``times`` times, or always."""
 
@@ -172,23 +135,9 @@ class Cassette(_Script):
     def _reportable(self) -> Self:
         for number, turn in enumerate(self.turns, 1):
             for answer in (*turn.first, turn):
-                if answer.usage is not None and (fault := _unreportable(self.provider, answer.usage)):
+                if answer.usage is not None and (fault := unreportable(self.provider, answer.usage)):
                     raise ValueError(f"turn {number}, {fault}")
         return self
-
-
-def _unreportable(provider: ProviderName, usage: Reported) -> str | None:
-    inputs = (usage.ordinary_input, usage.cache_read_input, usage.cache_write_input)
-    if provider == "anthropic":
-        if usage.reasoning_output is not None:
-            return "anthropic reports no reasoning tokens: leave reasoning_output out"
-        if usage.total_input is not None and None in inputs:
-            return "anthropic reports no total: write its three parts"
-    elif provider in OPENAI_ALONE and usage.ordinary_input is not None and None in inputs:
-        return f"{provider} reports a total and what of it was cached: write both cache fields, or total_input alone"
-    elif provider in OPENAI_ALONE and usage.cache_write_hour is not None:
-        return f"{provider} does not report cache_write_hour: leave it out"
-    return None
 
 
 @dataclass(frozen=True)

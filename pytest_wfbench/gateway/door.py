@@ -24,6 +24,7 @@ from pytest_wfbench.gateway.meter import Meter
 from pytest_wfbench.gateway.proxy import litellm_name
 from pytest_wfbench.gateway.roads import Patience
 from pytest_wfbench.gateway.tap import CALL_HEADER, Tap
+from pytest_wfbench.wires import UNSEEN
 
 PROTOCOL_HEADERS = ("anthropic-version", "anthropic-beta", "accept")
 PASSED_BACK = ("content-type", "content-length", "retry-after")
@@ -116,13 +117,13 @@ class DoorKeeper:
     async def _look_behind(self, call: Call, status: int) -> None:
         """An answer that no request through the tap was made for is told by LiteLLM's own report."""
         if status < 400 and call.attempts == call.sent:
-            meter = Meter(call, "litellm", 1, self.tap.redact)
+            meter = Meter(call, UNSEEN, 1, self.tap.redact)
             meter.status = status
             call.session.record(await unseen(call.report, meter))
 
     def _unsent(self, call: Call, status: int | None, message: str) -> Any:
         """Return the record of a call that failed in the proxy, before any request to the provider."""
-        meter = Meter(call, "litellm", 0, self.tap.redact)
+        meter = Meter(call, UNSEEN, 0, self.tap.redact)
         meter.status = status
         return meter.event(error=message)
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_wfbench.gateway.cassette import Reported, Stop, Tool
+from pytest_wfbench.gateway.cassette import Stop, Tool
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES, read_object, stream_events
 
 # What the reader of cassettes takes: deeper values and larger numbers are kept as the text they came in.

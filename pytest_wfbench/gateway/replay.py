@@ -12,8 +12,9 @@ from pytest_wfbench.gateway.answers.anthropic import AnthropicForm
 from pytest_wfbench.gateway.answers.base import Answer, Asked, Form, ToolUse, compact
 from pytest_wfbench.gateway.answers.chat import ChatForm
 from pytest_wfbench.gateway.answers.responses import ResponsesForm
-from pytest_wfbench.gateway.cassette import Failure, Reported, Script, Turn
+from pytest_wfbench.gateway.cassette import Failure, Script, Turn
 from pytest_wfbench.gateway.conversation import Conversation, read_conversation, tool_id
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.gateway.upstream import Cut, UpstreamAnswer, UpstreamRequest
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_wfbench.gateway.api import Door, Event, GatewayLost, Labels, OpenRequest
-from pytest_wfbench.gateway.cassette import Cassette, Reported, Script, Turn
+from pytest_wfbench.gateway.cassette import Cassette, Script, Turn
 from pytest_wfbench.gateway.client import Gateway
+from pytest_wfbench.gateway.reported import Reported
 
 SELF_TEST_MODEL = "wfbench/self-test"
 TEXT = "the road is open"

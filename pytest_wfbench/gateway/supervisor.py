@@ -20,6 +20,7 @@ from pytest_wfbench.gateway.api import Event, GatewayLost, Message
 from pytest_wfbench.gateway.client import Gateway, GatewayAddress
 from pytest_wfbench.gateway.control import Boot, Provider, Question
 from pytest_wfbench.sandbox.identity import Identity, choose_identity, runtime_directory
+from pytest_wfbench.sandbox.process import start_process
 
 READY_SECONDS = 90.0
 LISTEN_SECONDS = 30.0
@@ -79,14 +80,13 @@ class RunningGateway(Gateway):
         """Start the process; not even its control socket is there yet. Raises OSError."""
         super().__init__(site.address(control))
         self._site = site
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "pytest_wfbench.gateway.server"],
+        self._process = start_process(
+            (sys.executable, "-m", "pytest_wfbench.gateway.server"),
+            env=_environment(),
+            cwd=site.directory,
             stdin=subprocess.PIPE,
             stdout=site.log,
             stderr=site.log,
-            env=_environment(),
-            cwd=site.directory,
-            start_new_session=True,
         )
         assert self._process.stdin is not None
         self._process.stdin.write(site.boot(control).model_dump_json().encode() + b"\n")

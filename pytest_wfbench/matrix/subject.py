@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 REPLAY = "replay/"
 MOVING = frozenset({"latest", "auto"})
+# Providers whose models without a tag are the latest ones.
+TAGGED = frozenset({"ollama"})
 EXAMPLE = "write AGENT:MODEL, for example mini:replay/demo"
 
 
@@ -52,4 +54,4 @@ def moves(model: str) -> bool:
     """Whether a model's name may stand for another one tomorrow: an alias, or no tag where that means the latest."""
     provider, _, name = model.lower().partition("/")
     last = re.split(r"[/:@-]", name or provider)[-1]
-    return last in MOVING or (provider == "ollama" and ":" not in name)
+    return last in MOVING or (provider in TAGGED and ":" not in name)

@@ -10,14 +10,14 @@ from pytest_wfbench.evidence.row import Usage
 from pytest_wfbench.usage.cell import request_usage
 from pytest_wfbench.usage.normalise import UsageError
 from pytest_wfbench.usage.prices import PriceTable
-from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
+from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES, UNSEEN
 
 # What one token of a request is at least, so that input nobody counted is not taken for free.
 BYTES_PER_TOKEN = 4
 # Where neither the request nor the table says how long an answer may get.
 DEFAULT_OUTPUT = 8192
 OUTPUT_FIELDS: Mapping[str, str] = {
-    ANTHROPIC: "output_tokens", RESPONSES: "output_tokens", CHAT: "completion_tokens", "litellm": "completion_tokens",
+    ANTHROPIC: "output_tokens", RESPONSES: "output_tokens", CHAT: "completion_tokens", UNSEEN: "completion_tokens",
 }  # fmt: skip
 UNKNOWN = Usage()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_wfbench.evidence.row import Usage
-from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES, StreamReader
+from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES, UNSEEN, StreamReader
 
 
 class UsageError(ValueError):
@@ -75,7 +75,7 @@ NORMALISERS: Mapping[str, Callable[[Mapping[str, Any]], Usage]] = {
     RESPONSES: _responses,
     CHAT: _chat,
     # LiteLLM's callback reports in the chat format, whatever the provider spoke.
-    "litellm": _chat,
+    UNSEEN: _chat,
 }
 
 

@@ -27,8 +27,8 @@ from pytest_wfbench.agents.stream import Transcript
 from pytest_wfbench.gateway.answers.base import Answer, Asked, Form, ToolUse
 from pytest_wfbench.gateway.answers.chat import ChatForm
 from pytest_wfbench.gateway.answers.responses import ResponsesForm
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.conversation import read_conversation, tool_id
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.sandbox.identity import choose_identity
 from pytest_wfbench.sandbox.layout import lay_out
 from pytest_wfbench.sandbox.spec import Command

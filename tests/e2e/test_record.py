@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from pytest_wfbench.gateway.cassette import Reported, load_cassettes
+from pytest_wfbench.gateway.cassette import load_cassettes
 from pytest_wfbench.gateway.conversation import read_conversation
+from pytest_wfbench.gateway.reported import Reported
 from tests.e2e.conftest import CASES, Ended, require_agent, sweep
 from tests.gateway.scripted import Act, Request, scripted
 from tests.suite import FILES, plant

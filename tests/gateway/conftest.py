@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,13 @@ import pytest
 
 from pytest_wfbench.gateway.answers.base import Answer, Asked
 from pytest_wfbench.gateway.api import Door, Labels, OpenRequest, Route, SessionUsage
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.control import Provider as KnownProvider
 from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.wires import CHAT
+from tests.serving import Request, Response, serve
 from tests.upstream import Model, scripted_model
 
 from .rogue import Rogue, rogue_provider
@@ -157,35 +156,6 @@ def usage_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("results") / "usage.jsonl"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers as the Chat Completions API does, and remembers what it was sent."""
-
-    server: Provider
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.seen.append(Seen(self.path, dict(self.headers), body))
-        if "fail" in json.dumps(body["messages"]):
-            self._send(503, "application/json", b'{"error": {"message": "out of order", "type": "server_error"}}')
-            return
-        answer = Answer("1", "gpt-live-2026", 1, "From afar.", (), LIVE_USAGE, "end_turn")
-        form = FORMS[CHAT]
-        if body.get("stream"):
-            self._send(200, "text/event-stream", b"".join(form.stream(answer, Asked())))
-        else:
-            self._send(200, "application/json", json.dumps(form.whole(answer, Asked())).encode())
-
-    def _send(self, status: int, kind: str, data: bytes) -> None:
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
 @dataclass(frozen=True)
 class Seen:
     """One request as it reached the provider."""
@@ -195,24 +165,30 @@ class Seen:
     body: dict[str, Any]
 
 
-class Provider(ThreadingHTTPServer):
-    """A provider on this machine."""
+@dataclass
+class Provider:
+    """A provider on this machine: it answers as the Chat Completions API does, and remembers what it was sent."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.seen: list[Seen] = []
+    url: str = ""
+    seen: list[Seen] = field(default_factory=list)
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    def answer(self, request: Request) -> Response:
+        body = json.loads(request.body)
+        self.seen.append(Seen(request.path, dict(request.headers), body))
+        if "fail" in json.dumps(body["messages"]):
+            return Response(b'{"error": {"message": "out of order", "type": "server_error"}}', status=503)
+        answer = Answer("1", "gpt-live-2026", 1, "From afar.", (), LIVE_USAGE, "end_turn")
+        form = FORMS[CHAT]
+        if body.get("stream"):
+            return Response(b"".join(form.stream(answer, Asked())), "text/event-stream")
+        return Response(json.dumps(form.whole(answer, Asked())).encode())
 
 
 @pytest.fixture(scope="session")
 def provider() -> Iterator[Provider]:
-    with Provider() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+    made = Provider()
+    with serve(made.answer) as made.url:
+        yield made
 
 
 @pytest.fixture(scope="session")

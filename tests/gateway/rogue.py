@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from pytest_wfbench.gateway.answers.base import Answer, Asked
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.wires import ANTHROPIC, CHAT
 
 USAGE = Reported(ordinary_input=9, cache_read_input=4, cache_write_input=2, output=6)

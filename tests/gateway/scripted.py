@@ -12,8 +12,8 @@ from itertools import count
 from typing import Any
 
 from pytest_wfbench.gateway.answers.base import Answer, Asked, ToolUse
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 
 WIRES = {"/v1/messages": ANTHROPIC, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_wfbench.evidence.row import Usage
 from pytest_wfbench.gateway.answers.base import Answer, Asked, ToolUse
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.usage.normalise import normalise
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES, StreamReader, read_whole
 

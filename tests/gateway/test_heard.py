@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_wfbench.gateway.answers.base import Answer, Asked, ToolUse
-from pytest_wfbench.gateway.cassette import Reported, Tool
+from pytest_wfbench.gateway.cassette import Tool
 from pytest_wfbench.gateway.heard import Heard, hear, reported
 from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.usage.normalise import normalise
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 

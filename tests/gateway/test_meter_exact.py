@@ -14,8 +14,8 @@ import pytest
 
 from pytest_wfbench.evidence.row import Usage
 from pytest_wfbench.gateway.api import Labels, OpenRequest, Route, SessionUsage
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.control import Provider
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.usage.cell import cell_usage, sum_usage
 from pytest_wfbench.wires import ANTHROPIC

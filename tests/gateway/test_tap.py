@@ -17,10 +17,10 @@ from pytest_wfbench.gateway import tap as tap_module
 from pytest_wfbench.gateway.answers.base import Answer, Asked
 from pytest_wfbench.gateway.api import Labels, OpenRequest
 from pytest_wfbench.gateway.calls import Call, Calls, Session, Target
-from pytest_wfbench.gateway.cassette import Reported
 from pytest_wfbench.gateway.http import listen, unix_client
 from pytest_wfbench.gateway.keys import Claim
 from pytest_wfbench.gateway.replay import FORMS
+from pytest_wfbench.gateway.reported import Reported
 from pytest_wfbench.gateway.tap import Tap
 from pytest_wfbench.gateway.upstream import Cut, UpstreamAnswer, UpstreamRequest
 from pytest_wfbench.wires import ANTHROPIC

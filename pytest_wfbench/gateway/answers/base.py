@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pytest_wfbench.gateway.cassette import Reported, Stop
+from pytest_wfbench.gateway.cassette import Stop
+from pytest_wfbench.gateway.reported import Reported
 
 PIECE = 48
 
