@@ -100,7 +100,7 @@ class ClaudeCodeAgent:
 
     def read(self, stdout: bytes, exit_status: int | None) -> Transcript:
         """Read ``stream-json``; success needs a result that says so, and an exit status that does not deny it."""
-        events, fault = read_claude(stdout)
+        events, fault = read_claude(stdout, exit_status)
         return seal(events, fault, exit_status)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from pytest_wfbench.agents.clipping import clip
-from pytest_wfbench.agents.events import Handler, Part, failure, read_objects
+from pytest_wfbench.agents.events import Handler, Part, failure, read_stream
 from pytest_wfbench.agents.stream import (
     Final,
     Retry,
@@ -123,7 +123,7 @@ class _Reader:
         self.late = False
         return ()
 
-    def close(self) -> Iterator[StreamEvent]:
+    def close(self, exit_status: int | None) -> Iterator[StreamEvent]:
         """Yield what the results come to: one claim and one end, in error if any of them is."""
         if not self.results:
             return
@@ -165,8 +165,8 @@ def _cause(result: _Result) -> str:
     return result.result or "; ".join(str(error) for error in result.errors) or result.subtype
 
 
-def read_claude(stdout: bytes) -> tuple[list[StreamEvent], str | None]:
+def read_claude(stdout: bytes, exit_status: int | None) -> tuple[list[StreamEvent], str | None]:
     """Read the whole stream. The fault names the first thing that keeps it from being evidence."""
     reader = _Reader()
-    events, fault = read_objects(stdout, reader.handlers)
-    return [*events, *reader.close()], fault or reader.fault()
+    events, fault = read_stream(stdout, reader, exit_status)
+    return events, fault or reader.fault()

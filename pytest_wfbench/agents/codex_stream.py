@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from pytest_wfbench.agents.clipping import clip
-from pytest_wfbench.agents.events import CAUSE, Handler, Part, failure, read_objects
+from pytest_wfbench.agents.events import CAUSE, Handler, Part, failure, read_stream
 from pytest_wfbench.agents.stream import Final, Retry, StreamEvent, TextEvent, ToolCall, ToolResult, UsageClaim
 
 RETRYING = re.compile(r"Reconnecting\.\.\. \d+/\d+")
@@ -155,6 +155,4 @@ class _Reader:
 
 def read_codex(stdout: bytes, exit_status: int | None) -> tuple[list[StreamEvent], str | None]:
     """Read the whole stream. The fault names the first thing that keeps it from being evidence."""
-    reader = _Reader()
-    events, fault = read_objects(stdout, reader.handlers)
-    return [*events, *reader.close(exit_status)], fault
+    return read_stream(stdout, _Reader(), exit_status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -33,6 +33,17 @@ _EVENT: TypeAdapter[StreamEvent] = TypeAdapter(StreamEvent)
 
 class BadLine(ValueError):
     """A line that is not what its stream promises."""
+
+
+class Reader(Protocol):
+    """Reads one stream, line by line; what is told by all of it together comes at its ``close``."""
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What reads each type of line; lines of other types are of no interest."""
+
+    def close(self, exit_status: int | None) -> Iterable[StreamEvent]:
+        """Yield what is known once the agent has ended with this status."""
 
 
 class Part(BaseModel):
@@ -82,6 +93,12 @@ def _refuse_constant(name: str) -> NoReturn:
 def read_events(stdout: bytes) -> tuple[list[StreamEvent], str | None]:
     """Read lines that are common events already. The fault names the first line that is not one."""
     return _read_lines(stdout, lambda line: (_read_event(line),))
+
+
+def read_stream(stdout: bytes, reader: Reader, exit_status: int | None) -> tuple[list[StreamEvent], str | None]:
+    """Read the whole stream. The fault names the first thing that keeps it from being evidence."""
+    events, fault = read_objects(stdout, reader.handlers)
+    return [*events, *reader.close(exit_status)], fault
 
 
 def read_objects(stdout: bytes, handlers: Mapping[str, Handler]) -> tuple[list[StreamEvent], str | None]:

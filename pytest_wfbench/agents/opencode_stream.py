@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from pytest_wfbench.agents.clipping import clip
-from pytest_wfbench.agents.events import Handler, Part, failure, read_objects
+from pytest_wfbench.agents.events import Handler, Part, failure, read_stream
 from pytest_wfbench.agents.stream import Final, SkillUse, StreamEvent, TextEvent, ToolCall, ToolResult, UsageClaim
 
 SKILL_TOOL = "skill"
@@ -128,6 +128,4 @@ def _cause(error: Any) -> str:
 
 def read_opencode(stdout: bytes, exit_status: int | None) -> tuple[list[StreamEvent], str | None]:
     """Read the whole stream. The fault names the first thing that keeps it from being evidence."""
-    reader = _Reader()
-    events, fault = read_objects(stdout, reader.handlers)
-    return [*events, *reader.close(exit_status)], fault
+    return read_stream(stdout, _Reader(), exit_status)
