@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.serving import Request, Response, serve
 
 PATHS = (
     re.compile(r"/repos/(?P<place>[^/]+/[^/]+)/issues/(?P<pr>\d+)/comments"),
@@ -94,34 +95,15 @@ class StandIn:
 def serving(state: StandIn) -> Iterator[StandIn]:
     """Serve on a free port of this machine."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def _do(self) -> None:
-            state.tokens.add(self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN") or "")
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            url = urlsplit(self.path)
-            status, answer, headers = state.answer(self.command, url.path, parse_qs(url.query), body)
-            data = b"" if answer is None else json.dumps(answer).encode()
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(data))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(request: Request) -> Response:
+        state.tokens.add(request.headers.get("authorization") or request.headers.get("private-token") or "")
+        body = json.loads(request.body) if request.body else None
+        url = urlsplit(request.path)
+        status, told, headers = state.answer(request.method, url.path, parse_qs(url.query), body)
+        return Response(b"" if told is None else json.dumps(told).encode(), status=status, headers=headers)
 
-        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _do
-
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.root = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with serve(answer) as state.root:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def main() -> None:

@@ -57,6 +57,15 @@ def asked(decision: Decision) -> MetricUncertainty:
     return sure(decision).metrics[0]
 
 
+def noisy(demo: ModuleType, least: float, most: float) -> list[Row]:
+    """Two arms of one cost: four tasks, three runs, each between the least and the most; the same every time."""
+    chance = random.Random(5)
+    return [
+        demo.row(f"t{i}", arm, run, cost_usd=chance.uniform(least, most))
+        for i in range(4) for arm in ("old", "new") for run in (1, 2, 3)
+    ]  # fmt: skip
+
+
 class TestReported:
     def test_always(self, demo: ModuleType) -> None:
         """Every decision has all four metrics, the asked one first, whatever it is."""
@@ -121,11 +130,7 @@ class TestReported:
 class TestFalsePromotion:
     def test_noise(self, demo: ModuleType) -> None:
         """Noisy runs promote an identical candidate now and then; the rate is that of the simulation, and seeded."""
-        chance = random.Random(5)
-        rows = [
-            demo.row(f"t{i}", arm, run, cost_usd=chance.uniform(0.7, 1.3))
-            for i in range(4) for arm in ("old", "new") for run in (1, 2, 3)
-        ]  # fmt: skip
+        rows = noisy(demo, 0.7, 1.3)
         found = sure(gate(demo, rows)).false_promotion
         assert found.rate is not None
         assert 0.02 < found.rate < 0.5
@@ -209,11 +214,7 @@ class TestPower:
 
     def test_curve(self, demo: ModuleType) -> None:
         """A candidate that is truly cheaper is promoted the more often, the cheaper it is."""
-        chance = random.Random(5)
-        rows = [
-            demo.row(f"t{i}", arm, run, cost_usd=chance.uniform(0.8, 1.2))
-            for i in range(4) for arm in ("old", "new") for run in (1, 2, 3)
-        ]  # fmt: skip
+        rows = noisy(demo, 0.8, 1.2)
         report = self.report(demo, rows)
         [power] = report.powers
         rates = [power.false_promotion.rate, *(rate.rate for rate in power.curve)]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import socketserver
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,6 +17,7 @@ from pytest_wfbench.scoring.judge import PAUSES, WISHES, Judge
 from pytest_wfbench.scoring.judge_prompt import Told
 from pytest_wfbench.scoring.verdict import Verdict
 from pytest_wfbench.wires import CHAT, RESPONSES
+from tests.serving import Request, Response, serve
 
 LABELS = Labels(task="t", arm="a", session="judge", run=1, agent="mini")
 TOLD = Told("be strict", "judge this")
@@ -59,45 +58,25 @@ class Scripted:
         self.closed += 1
         return SessionUsage()
 
+    def answer(self, request: Request) -> Response:
+        assert request.headers["authorization"] == "Bearer the-judges-own-key"
+        self.asked.append((request.path, json.loads(request.body)))
+        status, value, *more = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return Response(data, status=status, headers=more[0] if more else {})
+
 
 @pytest.fixture
 def scripted() -> Iterator[Callable[..., Scripted]]:
-    servers: list[socketserver.ThreadingUnixStreamServer] = []
+    with ExitStack() as servers:
 
-    def make(*answers: Answer) -> Scripted:
-        gateway = Scripted(Path(f"/tmp/wfb-judge-{uuid4().hex[:8]}"), list(answers))
+        def make(*answers: Answer) -> Scripted:
+            gateway = Scripted(Path(f"/tmp/wfb-judge-{uuid4().hex[:8]}"), list(answers))
+            servers.callback(gateway.path.unlink, missing_ok=True)
+            servers.enter_context(serve(gateway.answer, gateway.path))
+            return gateway
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                assert self.headers["authorization"] == "Bearer the-judges-own-key"
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                gateway.asked.append((self.path, body))
-                status, value, *more = gateway.answers.pop(0) if len(gateway.answers) > 1 else gateway.answers[0]
-                data = value if isinstance(value, bytes) else json.dumps(value).encode()
-                self.send_response(status)
-                self.send_header("content-length", str(len(data)))
-                for name, text in (more[0] if more else {}).items():
-                    self.send_header(name, text)
-                self.end_headers()
-                self.wfile.write(data)
-
-            def address_string(self) -> str:
-                return "unix"
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        server = socketserver.ThreadingUnixStreamServer(str(gateway.path), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return gateway
-
-    yield make
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-        Path(str(server.server_address)).unlink(missing_ok=True)
+        yield make
 
 
 def judge(**fields: Any) -> tuple[Judge, list[float]]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import secrets
-import socketserver
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from pytest_wfbench.gateway.api import Door, GatewayRefused, OpenRequest, Sessio
 from pytest_wfbench.sweep import preflight
 from pytest_wfbench.sweep.preflight import Probe, dead_models
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
+from tests.serving import Request, Response, serve
 
 PROBE = Probe("litellm/m", CHAT, ("mini:litellm/m", "opencode:litellm/m"))
 
@@ -36,10 +35,6 @@ class Reply:
     error: str | None = None
 
 
-class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    daemon_threads = True
-
-
 @dataclass
 class Gateway:
     """Doors that answer from a list, each over a real socket; a model without one is refused."""
@@ -49,7 +44,7 @@ class Gateway:
     asked: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     opened: list[OpenRequest] = field(default_factory=list)
     _used: dict[Path, list[Event]] = field(default_factory=dict)
-    _servers: dict[Path, _Server] = field(default_factory=dict)
+    _servers: dict[Path, ExitStack] = field(default_factory=dict)
 
     def open(self, request: OpenRequest) -> Door:
         (model,) = request.models
@@ -59,29 +54,14 @@ class Gateway:
         reply = self.replies[model].pop(0)
         path = self.directory / secrets.token_hex(4)
         self._used[path] = []
-        gateway = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                gateway.asked.append((self.path, self.headers["authorization"], body))
-                gateway._used[path] += gateway._events(reply, model)
-                self.send_response(reply.status)
-                for name, value in reply.headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(reply.body.encode())
-
-            def address_string(self) -> str:
-                return "unix"
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        server = _Server(str(path), Handler)
-        self._servers[path] = server
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        self._servers[path] = stack = ExitStack()
+        stack.enter_context(serve(partial(self._answer, path, reply, model), path))
         return Door(cell_id=request.cell_id, session=request.labels.session, socket=path, key="sk-door")
+
+    def _answer(self, path: Path, reply: Reply, model: str, request: Request) -> Response:
+        self.asked.append((request.path, request.headers["authorization"], json.loads(request.body)))
+        self._used[path] += self._events(reply, model)
+        return Response(reply.body.encode(), status=reply.status, headers=reply.headers)
 
     def _events(self, reply: Reply, model: str) -> list[Event]:
         if reply.event is None:
@@ -92,9 +72,7 @@ class Gateway:
         return [Event(started_at=stamp(now()), completed_at=stamp(now()), **where, **asked, **known)]
 
     def close(self, door: Door) -> SessionUsage:
-        server = self._servers[door.socket]
-        server.shutdown()
-        server.server_close()
+        self._servers[door.socket].close()
         return SessionUsage(events=tuple(self._used[door.socket]))
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -16,6 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.serving import Request, Response, serve
 
 TYPE = "application/x-protobuf"
 
@@ -63,28 +63,11 @@ def receiving(receiver: Receiver | None = None) -> Iterator[Receiver]:
     """Serve on a free port of this machine."""
     state = receiver or Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status = state.take(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
-            partial = ExportTracePartialSuccess(rejected_spans=state.refused)
-            data = ExportTraceServiceResponse(partial_success=partial).SerializeToString() if status == 200 else b""
-            self.send_response(status)
-            self.send_header("Content-Type", TYPE)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(request: Request) -> Response:
+        status = state.take(request.path, dict(request.headers), request.body)
+        partial = ExportTracePartialSuccess(rejected_spans=state.refused)
+        data = ExportTraceServiceResponse(partial_success=partial).SerializeToString() if status == 200 else b""
+        return Response(data, TYPE, status)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.root = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with serve(answer) as state.root:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
