@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pytest_wfbench.evidence.event import Event
 from pytest_wfbench.evidence.row import Row
+from pytest_wfbench.evidence.store import Run, collect_runs
 from pytest_wfbench.usage.cell import SIDE_SESSIONS, cell_usage
 from pytest_wfbench.usage.prices import PriceTable
 
@@ -16,7 +17,8 @@ from pytest_wfbench.usage.prices import PriceTable
 class Repriced(NamedTuple):
     """The cells of one arm and subject: USD as their rows have it and as the table has it; none where any is unknown.
 
-    ``unknown`` counts the cells whose cost the table cannot tell.
+    Both are of all attempts of a cell, each of which was paid for. ``unknown`` counts the cells whose cost the table
+    cannot tell.
     """
 
     arm: str
@@ -36,7 +38,9 @@ class Bill(NamedTuple):
 
 
 def reprice(rows: Iterable[Row], events: Iterable[Event], open_cells: Mapping[str, int], table: PriceTable) -> Bill:
-    """Price every cell again from the events of its arm's sessions; ``open_cells`` counts calls that never ended.
+    """Price every cell again from the events of its arm's sessions, whichever attempt they are of.
+
+    ``open_cells`` counts calls that never ended, by the id of their cell.
 
     Raises:
         UsageError: for an event whose usage contradicts itself; it names the event.
@@ -45,12 +49,12 @@ def reprice(rows: Iterable[Row], events: Iterable[Event], open_cells: Mapping[st
     for event in events:
         if event.session not in SIDE_SESSIONS:
             by_cell[event.cell_id].append(event)
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for cell_id, row in {row.cell_id: row for row in rows}.items():
-        groups[row.arm, row.subject].append(row)
-        by_cell.setdefault(cell_id, [])
-    costs = {row.cell_id: _cost(by_cell[row.cell_id], open_cells.get(row.cell_id, 0), table)
-             for group in groups.values() for row in group}  # fmt: skip
+    groups: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in collect_runs(rows):
+        groups[run.row.arm, run.row.subject].append(run)
+        by_cell.setdefault(run.row.cell_id, [])
+    ids = [run.row.cell_id for group in groups.values() for run in group]
+    costs = {cell_id: _cost(by_cell[cell_id], open_cells.get(cell_id, 0), table) for cell_id in ids}
     lines = (_line(arm, subject, group, costs) for (arm, subject), group in sorted(groups.items()))
     return Bill(table.label, tuple(lines), tuple(_unpriced(by_cell, table)))
 
@@ -60,13 +64,13 @@ def open_calls_by_cell(cells: Iterable[str]) -> Mapping[str, int]:
     return Counter(cells)
 
 
-def _line(arm: str, subject: str, rows: Sequence[Row], costs: Mapping[str, float | None]) -> Repriced:
-    again = [costs[row.cell_id] for row in rows]
+def _line(arm: str, subject: str, runs: Sequence[Run], costs: Mapping[str, float | None]) -> Repriced:
+    again = [costs[run.row.cell_id] for run in runs]
     return Repriced(
         arm=arm,
         subject=subject,
-        cells=len(rows),
-        recorded=_total([row.cost_usd for row in rows]),
+        cells=len(runs),
+        recorded=_total([row.cost_usd for run in runs for row in run.attempts]),
         repriced=_total(again),
         unknown=sum(cost is None for cost in again),
     )

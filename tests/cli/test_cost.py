@@ -63,6 +63,26 @@ class TestCost:
         """Without a table the bundled one prices: 3 and 15 dollars a million tokens."""
         assert cost(capsys, results)["baseline"] == (1.0, pytest.approx(0.0045), 0)
 
+    def test_every_attempt(self, demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Of a cell that was asked again all attempts were paid for, on both sides; it is one cell."""
+        rows = [demo.row(attempt=n, cost_usd=cost) for n, cost in ((1, 0.25), (2, 1.0))]
+        directory: Path = demo.write(tmp_path / "results", rows)
+        (directory / "usage.jsonl").write_text("".join(an_event(rows[0].cell_id, number) for number in range(2)))
+        table = prices(tmp_path, **{MODEL: 0.001})
+        assert cost(capsys, directory, "--prices", table) == {rows[0].arm: (1.25, pytest.approx(2.2), 0)}
+        assert main(["cost", str(directory), "--prices", str(table)]) == 0
+        (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(rows[0].arm)]
+        assert line.split()[2:] == ["1", "$1.25", "$2.20"]
+
+    def test_an_attempt_of_unknown_cost(
+        self, demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Where one attempt's cost is unknown, the cell's recorded cost is."""
+        rows = [demo.row(attempt=1, cost_usd=None), demo.row(attempt=2, cost_usd=1.0)]
+        directory: Path = demo.write(tmp_path / "results", rows)
+        (directory / "usage.jsonl").write_text(an_event(rows[0].cell_id, 1))
+        assert cost(capsys, directory)[rows[0].arm] == (None, pytest.approx(0.0045), 0)
+
     def test_unknown_model(self, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """A model that the table does not have costs nothing known, and is named."""
         path = prices(tmp_path, other=1.0)
