@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pydantic import Field, ValidationError
 
-from pytest_wfbench.apply.errors import Refused
+from pytest_wfbench.apply.errors import Faulted, Refused
 from pytest_wfbench.apply.places import Place, Root
 from pytest_wfbench.digests import digest_bytes
 from pytest_wfbench.evidence.row import Block
@@ -66,10 +66,23 @@ class Journal:
         write_atomic(root.path / self.name, self.plan.model_dump_json(indent=1) + "\n")
 
     def finish(self, root: Root) -> Journal:
-        """Mark it as done, durably: from here on there is no way back."""
+        """Mark it as done, durably: from here on there is no way back.
+
+        Raises:
+            OSError: when it is not marked.
+            Faulted: when it is, but nobody knows whether that lasts: nothing may be undone, and no backup removed.
+        """
         after = Journal(self.key, self.plan, True)
         os.rename(self.name, after.name, src_dir_fd=root.descriptor, dst_dir_fd=root.descriptor)
-        os.fsync(root.descriptor)
+        try:
+            os.fsync(root.descriptor)
+        except OSError:
+            try:
+                os.rename(after.name, self.name, src_dir_fd=root.descriptor, dst_dir_fd=root.descriptor)
+            except OSError as error:
+                message = f"all files are the new ones, but {after.name} may not last: {error.strerror}"
+                raise Faulted(message, (f"{after.name}: run wfbench apply --recover",)) from error
+            raise
         return after
 
     def remove(self, root: Root) -> None:

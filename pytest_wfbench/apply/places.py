@@ -74,9 +74,13 @@ class Place:
         return Held(digest_bytes(data), data, inode, stat.S_IMODE(found.st_mode), owner)
 
     def remove(self) -> None:
-        """Remove the name; it need not be there."""
-        with suppress(FileNotFoundError):
+        """Remove the name; it need not be there, not even where nothing could be removed."""
+        try:
             os.unlink(self.name, dir_fd=self.directory)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.stat(self.name, dir_fd=self.directory, follow_symlinks=False)
+                raise
 
     def sync(self) -> None:
         """Make the names of its directory durable."""
@@ -125,9 +129,7 @@ class Root:
         Raises:
             Refused: where a link or a file stands in the path, or a directory is missing.
         """
-        parts = PurePosixPath(relative).parts
-        if not parts or PurePosixPath(relative).is_absolute() or ".." in parts:
-            raise Refused(f"{relative!r} leaves the repository")
+        parts = _parts(relative)
         return Place(self._directory(parts[:-1], relative), parts[-1], relative)
 
     def _directory(self, parts: tuple[str, ...], shown: str) -> int:
@@ -140,7 +142,7 @@ class Root:
     def has_directory(self, relative: str) -> bool:
         """Return whether there is such a directory, reached without a link."""
         try:
-            self._directory(PurePosixPath(relative).parts, relative)
+            self._directory(_parts(relative), relative)
         except Refused as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 return False
@@ -149,15 +151,15 @@ class Root:
 
     def make_directory(self, relative: str) -> None:
         """Make a directory whose parent is there; one that somebody made meanwhile is as good."""
-        path = PurePosixPath(relative)
+        *above, name = _parts(relative)
         with suppress(FileExistsError):
-            os.mkdir(path.name, 0o755, dir_fd=self._directory(path.parent.parts, relative))
+            os.mkdir(name, 0o755, dir_fd=self._directory(tuple(above), relative))
 
     def remove_directory(self, relative: str) -> None:
         """Remove a directory that is there and empty."""
-        path = PurePosixPath(relative)
         with suppress(OSError, Refused):
-            os.rmdir(path.name, dir_fd=self._directory(path.parent.parts, relative))
+            *above, name = _parts(relative)
+            os.rmdir(name, dir_fd=self._directory(tuple(above), relative))
 
     def check_unmoved(self) -> None:
         """Raise Refused where a directory that is held is no longer the one that its path leads to."""
@@ -172,6 +174,14 @@ class Root:
                     raise Refused(f"{key or self.path} was replaced meanwhile")
             finally:
                 os.close(walked)
+
+
+def _parts(relative: str) -> tuple[str, ...]:
+    """Return the names that a path is made of; raise Refused for one that is not of the repository."""
+    path = PurePosixPath(relative)
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in relative:
+        raise Refused(f"{relative!r} leaves the repository")
+    return path.parts
 
 
 def _open_directory(parent: int, name: str, shown: str) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pytest_wfbench.apply.errors import Refused
 from pytest_wfbench.apply.journal import Journal, journals, remove_torn
 from pytest_wfbench.apply.places import Root
-from pytest_wfbench.apply.undo import undo_all
+from pytest_wfbench.apply.undo import is_gone, undo_all
 
 
 def recover(root: Root) -> tuple[str, ...]:
@@ -24,16 +25,30 @@ def _finished(root: Root, journal: Journal) -> Iterator[str]:
     if journal.done:
         yield from _forward(root, journal)
         return
+    yield from _gone(root, journal)
     left = undo_all(root, journal, final=True)
     yield from left
     yield f"{journal.name}: {'put back but for what is named above' if left else 'everything was put back'}."
 
 
+def _gone(root: Root, journal: Journal) -> Iterator[str]:
+    for change in journal.plan.changes:
+        if change.base is not None and is_gone(root, change):
+            yield f"{change.path}: its directory was removed or moved away meanwhile, and all in it with it."
+
+
 def _forward(root: Root, journal: Journal) -> Iterator[str]:
     left = 0
     for change in journal.plan.changes:
-        staged = journal.staged(root.place(change.path))
-        kept = staged.read()
+        if is_gone(root, change):
+            continue
+        try:
+            staged = journal.staged(root.place(change.path))
+            kept = staged.read()
+        except Refused as error:
+            left += 1
+            yield f"{error}."
+            continue
         if kept is not None and kept.digest not in (change.base, change.new):
             left += 1
             yield f"{change.path} was edited through a handle that was open before; that edit is {staged.shown}."

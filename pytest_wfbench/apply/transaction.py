@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -63,6 +63,8 @@ def apply_changes(
         try:
             _carry_out(work)
             done = work.journal.finish(root)
+        except Faulted:
+            raise
         except BaseException as error:
             raise _undone(work, error) from error
         _drop(work, done)
@@ -96,15 +98,27 @@ def _carry_out(work: _Work) -> None:
         work.root.make_directory(directory)
     for change in work.journal.plan.changes:
         work.watch(f"stage {change.path}")
-        _stage(work, change)
+        with _about(change):
+            _stage(work, change)
     for change in work.journal.plan.changes:
         work.watch(f"exchange {change.path}")
-        _put(work, change)
+        with _about(change):
+            _put(work, change)
     work.watch("verify")
     work.root.check_unmoved()
     for change in work.journal.plan.changes:
         _verify(work, change)
     work.watch("finish")
+
+
+@contextmanager
+def _about(change: Change) -> Iterator[None]:
+    """What the system says of a name in some directory it says of the change."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = change.path
+        raise
 
 
 def _stage(work: _Work, change: Change) -> None:

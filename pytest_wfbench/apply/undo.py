@@ -43,10 +43,20 @@ def _tried(root: Root, journal: Journal, change: Change, swapping: Swap, final: 
         told = _back(place, staged, change, change.base, swapping, final)
         return _kept(change, between) if between is not None else told
     except Refused as error:
-        return None if isinstance(error.__cause__, FileNotFoundError) and change.base is None else f"{error}."
+        nothing_there = isinstance(error.__cause__, FileNotFoundError) and (final or change.base is None)
+        return None if nothing_there else f"{error}."
     except (OSError, Moved) as error:
         told = error.strerror if isinstance(error, OSError) else "it was replaced meanwhile"
         return f"{change.path} could not be put back: {told}."
+
+
+def is_gone(root: Root, change: Change) -> bool:
+    """Whether the directory of a file is no longer there; one that is reached by a link is not gone."""
+    try:
+        root.place(change.path)
+    except Refused as error:
+        return isinstance(error.__cause__, FileNotFoundError)
+    return False
 
 
 def _kept(change: Change, place: Place) -> str:

@@ -8,14 +8,16 @@ import click
 
 from pytest_wfbench import clock
 from pytest_wfbench.apply.errors import Faulted, Refused, Stopped
+from pytest_wfbench.apply.journal import journals
 from pytest_wfbench.apply.places import Root
 from pytest_wfbench.apply.preview import preview
 from pytest_wfbench.apply.recover import recover
 from pytest_wfbench.apply.signals import heard_between_steps
 from pytest_wfbench.apply.transaction import apply_changes, differences
 from pytest_wfbench.apply.warrant import Warrant, warrant
-from pytest_wfbench.cli._exit import FAILED, INTERRUPTED, CliError, usage_errors
+from pytest_wfbench.cli._exit import FAILED, INTERRUPTED, CliError, end, usage_errors
 from pytest_wfbench.evidence.store import EvidenceError
+from pytest_wfbench.matrix.problems import printable
 from pytest_wfbench.promotion.explain import BadPromotion
 
 
@@ -29,7 +31,7 @@ def command(directory: Path | None, repo: Path, dry_run: bool, recovering: bool)
 
     The decision is made again from the rows. Every file must be what the evidence was bound to; then all of them are
     exchanged, or, on any fault or signal, none. Nothing is committed. Exit status: 0 when all is written, 1 when it is
-    refused or was undone.
+    refused or was undone, or when a recovery leaves something.
 
     \b
     Example:
@@ -40,7 +42,7 @@ def command(directory: Path | None, repo: Path, dry_run: bool, recovering: bool)
     try:
         with usage_errors(EvidenceError, BadPromotion), Root(repo.resolve()) as root:
             if recovering:
-                click.echo("\n".join(recover(root)) or f"nothing to recover in {repo}")
+                _recover(root)
             elif directory is None:
                 raise CliError("no results directory: give one, or --recover")
             else:
@@ -51,6 +53,17 @@ def command(directory: Path | None, repo: Path, dry_run: bool, recovering: bool)
         raise CliError("\n".join((f"not applied: {error}", *error.left)), FAILED) from error
     except Stopped as error:
         raise CliError(str(error), INTERRUPTED) from error
+    except OSError as error:
+        raise CliError(f"{error.filename or repo}: {error.strerror}", FAILED) from error
+
+
+def _recover(root: Root) -> None:
+    """Say what was done; it ends well only where nothing is left to be finished."""
+    told = recover(root)
+    for line in told or (f"nothing to recover in {root.path}",):
+        click.echo(printable(line))
+    if next(journals(root), None):
+        end(FAILED)
 
 
 def _apply(root: Root, found: Warrant, dry_run: bool) -> None:
