@@ -7,12 +7,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_wfbench.cli import main
+from pytest_wfbench.derive import derive
+from pytest_wfbench.evidence.store import read_rows
+from pytest_wfbench.statistics.aggregate import cost_usd
+from pytest_wfbench.sweep.preflight import PROMPT
 from tests.e2e.conftest import LEFT_OUT, Ended, require_agent, sweep
+from tests.serving import Request, Response, serve
+from tests.upstream import Model
 
 pytestmark = pytest.mark.slow
 
@@ -48,32 +56,91 @@ def ran(place: Path, *arguments: str) -> Ended:
     return sweep(place / "results", str(place), *arguments)
 
 
+class Stumbling(Model):
+    """Answers in words alone, once it has failed two requests that are no sign of life: as often as mini asks."""
+
+    failed = 0
+
+    def answer(self, request: Request) -> Response:
+        body = json.loads(request.body)
+        if PROMPT not in request.body.decode() and self.failed < 2:
+            self.failed += 1
+            error = {"type": "error", "error": {"type": "overloaded_error", "message": "overloaded at first"}}
+            return Response(json.dumps(error).encode(), status=529)
+        body.pop("tools", None)
+        return super().answer(replace(request, body=json.dumps(body).encode()))
+
+
+LIVE = "mini:anthropic/claude-sonnet-4-5-20250929"
+
+
 class TestProvider:
-    def test_lost_questions_are_asked_again_and_crashed_ones_never_judged(self, tmp_path: Path) -> None:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def asked(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+        """Three questions to a cassette that fails as it should, and to a provider that fails at first."""
+        failing = "error: {status: 529, type: overloaded_error, message: overloaded just now}"
+        begun = f"tools: [{{name: bash, input: {{command: ls}}}}], usage: {USED}}}\n  - {{{failing}"
+        questions = {"lost": failing, "crashed": begun, "checked": says("It is 3.")}
+        place = suite(tmp_path_factory.mktemp("provider"), questions, YES)
+        cases = (place / "q.cases.yaml").read_text()
+        checked = cases.replace("rubric: Tells checked.", "rubric: Tells checked., checks: [{number: {value: 4}}]")
+        (place / "q.cases.yaml").write_text(checked)
+        provider = Stumbling("", LIVE.partition("/")[2])
+        with serve(provider.answer, protocol="HTTP/1.1") as url, pytest.MonkeyPatch.context() as patched:
+            patched.setenv("ANTHROPIC_BASE_URL", url)
+            patched.setenv("ANTHROPIC_API_KEY", "sk-ant-key-of-these-tests")
+            return ran(place, "--wfbench-subject=mini:replay/demo", f"--wfbench-subject={LIVE}")
+
+    def test_lost_questions_are_asked_again_and_crashed_ones_never_judged(self, asked: Ended) -> None:
         """A provider's error before any output: two attempts, both recorded; after a first answer: one. None is judged.
 
         A failed check is a miss, for which no judge is asked either.
         """
-        failing = "error: {status: 529, type: overloaded_error, message: overloaded just now}"
-        begun = f"tools: [{{name: bash, input: {{command: ls}}}}], usage: {USED}}}\n  - {{{failing}"
-        place = suite(tmp_path, {"lost": failing, "crashed": begun, "checked": says("It is 3.")}, YES)
-        cases = (place / "q.cases.yaml").read_text()
-        checked = cases.replace("rubric: Tells checked.", "rubric: Tells checked., checks: [{number: {value: 4}}]")
-        (place / "q.cases.yaml").write_text(checked)
-        ended = ran(place)
-        found = [(row.task, row.attempt, row.outcome, row.kind) for row in ended.rows]
-        assert found == [
+        rows = [row for row in asked.rows if row.subject != LIVE]
+        assert [(row.task, row.attempt, row.outcome, row.kind) for row in rows] == [
             ("lost", 1, "unusable", "provider-error"),
             ("lost", 2, "unusable", "provider-error"),
             ("crashed", 1, "unusable", "provider-error"),
             ("checked", 1, "miss", "check-failed"),
         ]
-        assert all("overloaded just now" in str(row.reason) for row in ended.rows[:3])
-        assert "number 4 ± 0: not found" in str(ended.rows[3].reason)
-        assert {row.judge for row in ended.rows} == {None}
-        assert not [event for event in ended.events if event.session == "judge" and event.cell_id != "preflight"]
-        lost = ended.rows[0].cell_id
-        assert sorted(path.name for path in (ended.results / "cells" / lost).iterdir()) == ["1", "2"]
+        assert all("overloaded just now" in str(row.reason) for row in rows[:3])
+        assert "number 4 ± 0: not found" in str(rows[3].reason)
+        assert {row.judge for row in rows} == {None}
+        judged = {event.cell_id for event in asked.events if event.session == "judge"}
+        assert not judged & {row.cell_id for row in rows}
+        assert attempts(asked, rows[0].cell_id) == ["1", "2"]
+
+    def test_the_second_attempt_counts(self, asked: Ended, capsys: pytest.CaptureFixture[str]) -> None:
+        """A provider that fails before any output and answers the second attempt: both have rows, the last one counts.
+
+        The log has what either asked, and the cell's cost is that of both, also where it is priced again.
+        """
+        first, second, *_ = [row for row in asked.rows if row.subject == LIVE]
+        assert (first.task, first.attempt, first.outcome, first.kind) == ("lost", 1, "unusable", "provider-error")
+        assert "overloaded at first" in str(first.reason)
+        assert (first.requests, first.failed_requests, first.judge) == (2, 2, None)
+        assert (second.cell_id, second.attempt, second.outcome) == (first.cell_id, 2, "pass")
+        assert (second.answer, second.requests, second.failed_requests) == ("It is done.", 1, 0)
+        assert second.judge
+        own = [event for event in asked.events if event.cell_id == first.cell_id and event.session != "judge"]
+        assert [event.status for event in own] == ["failure", "failure", "success"]
+        assert attempts(asked, first.cell_id) == ["1", "2"]
+        counts = derive(asked.results).verdict.counts
+        (run,) = [run for run in read_rows(asked.results).runs if run.row.cell_id == first.cell_id]
+        assert first.cost_usd is not None
+        assert second.cost_usd
+        assert cost_usd(run) == first.cost_usd + second.cost_usd
+        assert (counts.planned, counts.unusable) == (6, 2)
+        assert main(["cost", str(asked.results), "--json"]) == 0
+        (bill,) = [line for line in json.loads(capsys.readouterr().out)["lines"] if line["subject"] == LIVE]
+        assert bill["recorded"] == pytest.approx(sum(row.cost_usd or 0 for row in asked.rows if row.subject == LIVE))
+        assert (bill["cells"], bill["repriced"]) == (3, pytest.approx(bill["recorded"]))
+
+
+def attempts(ended: Ended, cell_id: str) -> list[str]:
+    """The directories of a cell's attempts."""
+    return sorted(path.name for path in (ended.results / "cells" / cell_id).iterdir())
 
 
 class TestUsage:
