@@ -12,9 +12,12 @@ from pytest_wfbench.sandbox.spec import Data
 # No flags, and neither date nor size of a source: there is none where it runs.
 _UNBOUND = bytes(12)
 _PACKAGE = Path(__file__).parents[1]
+# Every process of a sandbox can read the command line of the first: it does not say the name of the package, which is
+# the one thing that lies in a library.
 _LAUNCH = (
-    "import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
-    f"sys.exit(__import__('{_PACKAGE.name}.' + sys.argv[2], fromlist=['main']).main(*sys.argv[3:]))"
+    "import os, sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
+    "[package] = os.listdir(sys.argv[1]); "
+    "sys.exit(__import__(f'{package}.{sys.argv[2]}', fromlist=['main']).main(*sys.argv[3:]))"
 )
 
 
