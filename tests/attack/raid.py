@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -83,3 +84,8 @@ class Raiders:
             cwd=path, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
         )  # fmt: skip
         return Raid(path, ran.returncode, ran.stdout.decode(errors="replace"))
+
+
+def python(name: str, source: str) -> str:
+    """Shell words that put a program at a path."""
+    return f"base64 -d > {name} <<'END'\n{base64.encodebytes(source.encode()).decode()}END\n"
