@@ -53,7 +53,8 @@ def test_page(tmp_path: Path) -> None:
         _follow_workflow(tmp_path, state)
     (posted,) = state.comments
     assert "key=Smoke-eval order=12002 -->" in posted["body"]
-    assert "Δ +55.9 % tokens against main" in posted["body"]
+    assert "Δ +55.6 % tokens against main" in posted["body"]
+    assert "rubric-missed: Comma and mark are lost." in posted["body"]
 
 
 def _follow_workflow(directory: Path, state: StandIn) -> None:
@@ -63,7 +64,7 @@ def _follow_workflow(directory: Path, state: StandIn) -> None:
         "GITHUB_API_URL": state.root, "GITHUB_REPOSITORY": "team/tool", "GITHUB_REF": "refs/pull/7/merge",
         "GITHUB_HEAD_REF": "topic", "GITHUB_STEP_SUMMARY": str(directory / "step.md"), "CI": "true",
     }  # fmt: skip
-    given = {"MODEL": "litellm/gpt-5-mini", "GITHUB_TOKEN": "t"}
+    given = {"MODEL": "litellm/gpt-5-mini", "JUDGE": "litellm/claude-haiku-4-5", "GITHUB_TOKEN": "t"}
     written = steps(directory / ".github/workflows/smoke.yml")
     for name in ("smoke", "comment"):
         env = {key: given.get(key, "") for key in written[name]["env"]}
