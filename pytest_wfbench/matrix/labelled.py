@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -62,4 +63,10 @@ def read_labelled(path: Path) -> tuple[Labelled, ...]:
     try:
         return LabelledFile.model_validate(document.value, context=BY_HAND).answers
     except ValidationError as error:
-        raise InvalidCases(list(problems_of(error, LabelledFile, document, (), shown, ""))) from None
+        raise InvalidCases(list(_explained(problems_of(error, LabelledFile, document, (), shown, "")))) from None
+
+
+def _explained(problems: Iterator[Problem]) -> Iterator[Problem]:
+    for problem in problems:
+        remedy = problem.remedy.replace("docs/tasks.md", "docs/smoke.md")
+        yield Problem(problem.file, problem.line, problem.task, problem.key, problem.message, remedy)
