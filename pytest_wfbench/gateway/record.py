@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from pytest_wfbench.gateway.calls import Session
 from pytest_wfbench.gateway.cassette import MAX_DELAY, Failure, Turn
 from pytest_wfbench.gateway.conversation import read_conversation
 from pytest_wfbench.gateway.heard import hear, reported
-from pytest_wfbench.gateway.tape import Place, Take, Tape, Voice
+from pytest_wfbench.gateway.tape import Place, Take, Tape, Voice, file_name
 from pytest_wfbench.gateway.upstream import Cut, Upstream, UpstreamAnswer, UpstreamRequest
 from pytest_wfbench.space import because
 from pytest_wfbench.wires import Reading, StreamReader, read_object, read_whole
@@ -27,12 +26,6 @@ MESSAGE_CLIP = 500
 # What an error becomes that a cassette has no status for: a redirect, or no answer at all.
 NO_ANSWER = 502
 UNPLAYED = frozenset({"preflight"})
-UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
-def file_name(cell_id: str, session: str) -> str:
-    """Return the name of a session's cassette. Cell ids are path-safe and differ; sessions are few, and short."""
-    return f"{cell_id}.{UNSAFE.sub('-', session)[:40]}.yaml"
 
 
 @dataclass

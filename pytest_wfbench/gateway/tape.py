@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +24,13 @@ SILENCE = Turn(
     error=Failure(status=400, type="not_recorded", message="nothing was asked in this session when it was recorded")
 )
 OLDER = ".attempt-"
-
-
 ODD_ENDS = ("\r", "\x85", "\u2028", "\u2029")
+UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def file_name(cell_id: str, session: str) -> str:
+    """Return the name of a session's cassette. Cell ids are path-safe and differ; sessions are few, and short."""
+    return f"{cell_id}.{UNSAFE.sub('-', session)[:40]}.yaml"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.files import user_path
-from pytest_wfbench.gateway.record import file_name
-from pytest_wfbench.gateway.tape import Tape, Voice
+from pytest_wfbench.gateway.tape import Tape, Voice, file_name
 from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import Problem, shown_path
 from pytest_wfbench.matrix.subject import Subject

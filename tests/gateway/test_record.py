@@ -21,10 +21,10 @@ from pytest_wfbench.gateway.api import Labels, OpenRequest
 from pytest_wfbench.gateway.calls import Calls, Session, Target
 from pytest_wfbench.gateway.cassette import Cassette, Failure, Tool, Turn, load_cassettes
 from pytest_wfbench.gateway.keys import Claim
-from pytest_wfbench.gateway.record import Recording, file_name
+from pytest_wfbench.gateway.record import Recording
 from pytest_wfbench.gateway.replay import FORMS, Replay
 from pytest_wfbench.gateway.reported import Reported
-from pytest_wfbench.gateway.tape import SILENCE, Tape, Voice, together
+from pytest_wfbench.gateway.tape import SILENCE, Tape, Voice, file_name, together
 from pytest_wfbench.gateway.upstream import Cut, Upstream, UpstreamAnswer, UpstreamRequest
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 
