@@ -37,5 +37,5 @@ class TestRecord:
     )
     def test_refused(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
         """What does not fit the fields is an error, and no half record."""
-        with pytest.raises(TypeError, match="Parcel (takes|lacks) "):
+        with pytest.raises(TypeError, match=r"Parcel (takes|lacks) "):
             Parcel(*values, **named)
