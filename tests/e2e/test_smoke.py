@@ -26,6 +26,12 @@ pytestmark = pytest.mark.slow
 
 USED = "{ordinary_input: 50, cache_read_input: 0, cache_write_input: 0, output: 7}"
 YES = '{"pass": true, "score": 1.0, "reason": "It says so."}'
+COUNTING = """\
+#!/bin/sh
+echo x >> ~/count
+printf '{"type": "text", "text": "again: %s"}\\n' "$(grep -c x ~/count)" >&$WFBENCH_EVENTS_FD
+"""
+END = 'echo \'{"type": "final", "status": "ok"}\' >&$WFBENCH_EVENTS_FD\n'
 
 
 def suite(place: Path, questions: Mapping[str, str], judge: str | None = None) -> Path:
@@ -165,9 +171,10 @@ class TestUsage:
     def test_unselected_rubrics_need_no_judge(self, tmp_path: Path) -> None:
         """Only what is selected needs a judge."""
         place = suite(tmp_path, {"q1": says("x"), "q2": says("x")})
-        cases = (place / "q.cases.yaml").read_text().replace("rubric: Tells q2.", "checks: [{contains: x}]")
+        cases = (place / "q.cases.yaml").read_text().replace("rubric: Tells q2.", "checks: [{contains: again}]")
         (place / "q.cases.yaml").write_text(cases)
-        assert self.run(place, "-k", "q2").returncode == 0
+        (place / "told.sh").write_text(COUNTING + END)
+        assert self.run(place, "-k", "q2", f"--wfbench-subject=command:{place}/told.sh").returncode == 0
 
 
 TALK = """\
@@ -203,14 +210,6 @@ def test_every_agent_converses(tmp_path: Path) -> None:
     ended = ran(tmp_path, *(f"--wfbench-subject={agent}:replay/demo" for agent in WIRES))
     assert ended.status == 0, ended.output
     assert {row.agent: (row.answer, row.num_turns) for row in ended.rows} == dict.fromkeys(WIRES, ("It was blue.", 2))
-
-
-COUNTING = """\
-#!/bin/sh
-echo x >> ~/count
-printf '{"type": "text", "text": "again: %s"}\\n' "$(grep -c x ~/count)" >&$WFBENCH_EVENTS_FD
-"""
-END = 'echo \'{"type": "final", "status": "ok"}\' >&$WFBENCH_EVENTS_FD\n'
 
 
 def test_a_command_answers_by_its_events(tmp_path: Path) -> None:
