@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pytest_wfbench.evidence.row import Row
@@ -23,9 +23,9 @@ Reviews = list[dict[str, Any]]
 SCORES = st.fixed_dictionaries(
     {
         "weighted_f1": st.sampled_from([0.5, 0.6, 0.605, 0.61, 0.9]),
-        "blocker_recall": st.sampled_from([0.5, 1.0]),
+        "blocker_recall": st.sampled_from([0.5, 1.0, 1.0]),
         "false_positives": st.integers(0, 2),
-        "verdict_correct": st.sampled_from([True, True, False]),
+        "verdict_correct": st.sampled_from([True] * 9 + [False]),
         "clean_pass": st.just(False),
         "clean_control": st.just(False),
     }
@@ -119,20 +119,19 @@ class TestRules:
 
 class TestProperties:
     @PROPERTY
-    @given(
-        old=THREE,
-        new=THREE,
-        field=st.sampled_from(["weighted_f1", "blocker_recall", "verdict_correct"]),
-        run=st.integers(0, 2),
-    )
-    def test_worse(self, demo: ModuleType, old: Reviews, new: Reviews, field: str, run: int) -> None:
-        """Making one score of the candidate worse never turns a decision into a promotion."""
-        worse = [
-            review | ({field: 0 if field != "verdict_correct" else False} if n == run else {})
-            for n, review in enumerate(new)
-        ]
-        if gate(demo, a=(old, new)).decision != "promote":
-            assert gate(demo, a=(old, worse)).decision != "promote"
+    @example(old=[DEFECT | {"blocker_recall": 0.5}] * 3, new=[BETTER] * 3, clean=True)
+    @example(old=[DEFECT] * 3, new=[BETTER, BETTER, BETTER | {"verdict_correct": False}], clean=True)
+    @example(old=[DEFECT] * 3, new=[DEFECT] * 3, clean=True)
+    @given(old=THREE, new=THREE, clean=st.booleans())
+    def test_worse(self, demo: ModuleType, old: Reviews, new: Reviews, clean: bool) -> None:
+        """Making any score of the candidate worse never turns a decision into a promotion."""
+        control = {"c": ([CLEAN] * 3, [CLEAN, CLEAN, CLEAN | {"false_positives": 1, "clean_pass": clean}])}
+        if gate(demo, a=(old, new), **control).decision == "promote":
+            return
+        for run, review in enumerate(new):
+            for field in ("weighted_f1", "blocker_recall", "verdict_correct"):
+                worse = [*new[:run], review | {field: False if field == "verdict_correct" else 0.0}, *new[run + 1 :]]
+                assert gate(demo, a=(old, worse), **control).decision != "promote", (run, field)
 
     @PROPERTY
     @given(old=THREE, new=THREE, seed=st.permutations([0, 1, 2]))
