@@ -1,7 +1,8 @@
 # Every target works as the first command on a fresh machine: it makes .venv and installs what is needed.
 PYTHON ?= python3
 BIN := .venv/bin
-REVIEWS := cases/reviews --wfbench-arms=review,candidate_review --wfbench-runs=3
+REVIEWS := cases/reviews --wfbench-runs=3
+PLUGIN := --wfbench-plugin-dir=cases/plugins/second-opinion --wfbench-plugin-version=1.2.0
 ARMS := baseline,workflow,workflow_direct,candidate_workflow,candidate_workflow_direct
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 # Without bytecode every process would compile the package anew.
@@ -14,8 +15,8 @@ setup:
 
 demo: setup
 	$(BIN)/pytest cases --wfbench-arms=$(ARMS) --wfbench-candidate-overlay=cases/overlays/leaner-work --wfbench-runs=3 -n 2
-	$(BIN)/pytest $(REVIEWS) --wfbench-candidate-overlay=cases/overlays/sharper-review --wfbench-results=results/reviews -n 2
-	$(BIN)/pytest $(REVIEWS) --wfbench-candidate-overlay=cases/overlays/trading-review --wfbench-results=results/trading -k undo --wfbench-subject=mini:replay/trading
+	$(BIN)/pytest $(REVIEWS) --wfbench-arms=review,candidate_review,ce_review $(PLUGIN) --wfbench-candidate-overlay=cases/overlays/sharper-review --wfbench-results=results/reviews -n 2
+	$(BIN)/pytest $(REVIEWS) --wfbench-arms=review,candidate_review --wfbench-candidate-overlay=cases/overlays/trading-review --wfbench-results=results/trading -k undo --wfbench-subject=mini:replay/trading
 
 lint: setup
 	$(BIN)/ruff check .
