@@ -126,7 +126,7 @@ class TestLeading:
 
     def test_ended_from_outside(self, tmp_path: Path) -> None:
         """A conversation that is killed between or in its prompts is no evidence."""
-        conversation = talk(say(text("one"), OK) + "touch there\n", "sleep 60\n")
+        conversation = talk(say(text("one"), OK) + "touch there\n", "exec sleep 60\n")
         process = started(conversation, Shell(), tmp_path)
         deadline = time.monotonic() + 20
         while not (tmp_path / "there").exists() and time.monotonic() < deadline:
@@ -152,7 +152,7 @@ class TestMark:
         """The mark stands in no command line, environment or file, and the leader's memory and streams are closed."""
         look = (
             "pid=$PPID; tr '\\0' ' ' < /proc/$pid/cmdline > seen; cat /proc/$pid/environ >> seen; env >> seen\n"
-            "cat .wfbench/* >> seen; ls /proc/$pid/fd > /dev/null && echo open >> seen\n"
+            "cat .wfbench/* >> seen; readlink /proc/$pid/fd/1 > /dev/null && echo open >> seen\n"
             "echo forged > /proc/$pid/fd/1 && echo wrote >> seen\n"
         )
         conversation = talk(look + say(text("one"), OK), say(text("two"), OK))

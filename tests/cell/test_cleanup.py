@@ -26,9 +26,10 @@ class Kept:
 
 
 def cleared(said: str, **fields: Any) -> Row:
-    named = {"cell_id": "c", "task": "t", "arm": "a", "subject": "mini:x/y", "agent": "mini", "run": 1}
+    whose = {"cell_id": "c", "task": "t", "task_kind": "implementation", "arm": "a", "run": 1}
+    named = {**whose, "subject": "mini:x/y", "agent": "mini", "harness_version": "0"}
     workspace: Any = Kept(said)
-    return clear_up(Row(**named, harness_version="0", **fields), workspace, Redactor([SECRET]))
+    return clear_up(Row.model_validate({**named, **fields}), workspace, Redactor([SECRET]))
 
 
 @pytest.mark.parametrize("fields", [{"outcome": "pass", "resolved": True}, {"outcome": "miss", "reason": "it failed"}])

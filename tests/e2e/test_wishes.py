@@ -7,14 +7,15 @@ import json
 import pytest
 
 from pytest_wfbench.agents.pinned import cache_root, pinned_version
-from tests.docs.conftest import ANSWERED, Provider, provider  # noqa: F401  (a fixture of the pages' tests)
 from tests.e2e.conftest import require_agent
 from tests.suite import Suite
+from tests.upstream import WORK, scripted_model
 
 pytestmark = pytest.mark.slow
 
 # Where the agents are, before pytester moves the home.
 CACHE = str(cache_root())
+ANSWERED = "claude-sonnet-4-5-20250929"
 CODEX = "--wfbench-subject=codex:replay/one"
 UNTESTED = "import pytest_wfbench.agents.pinned as pinned\npinned.pinned_version = lambda agent: '0.0.1'\n"
 USAGE = {"total_input": 5, "output": 2}
@@ -83,20 +84,21 @@ class TestRefused:
 
 
 class TestEffort:
-    def test_reaches_the_provider(self, suite: Suite, provider: Provider) -> None:  # noqa: F811
+    def test_reaches_the_provider(self, suite: Suite) -> None:
         """A requested effort is in every request at the provider, from each agent and through each translation."""
         agents = ("claude-code", "opencode", "codex", "mini")
         for agent in agents:
             require_agent(agent)
-        for name, value in (("API_KEY", "sk-ant-key-of-this-test"), ("BASE_URL", provider.url)):
-            suite.monkeypatch.setenv(f"ANTHROPIC_{name}", value)
+        suite.monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-key-of-this-test")
         suite.monkeypatch.setenv("WFBENCH_CACHE_DIR", CACHE)
         suite.edit("cases/tiny.cases.yaml", "session: 40s", "session: 3m")
         subjects = [f"--wfbench-subject={agent}:anthropic/claude-sonnet-4-5" for agent in agents]
-        ran = suite.run(*subjects, "-k", "finish", "--wfbench-effort=high", agent="")
+        with scripted_model(WORK, ANSWERED) as provider:
+            suite.monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+            ran = suite.run(*subjects, "-k", "finish", "--wfbench-effort=high", agent="")
         assert ran.ret == 0, ran.outlines
         assert {row["agent"]: row["effort"] for row in suite.rows()} == dict.fromkeys(agents, "high")
         assert {model for row in suite.rows() for model in row["models_answered"]} == {ANSWERED}
-        bodies = [body for _, _, body in provider.seen if "claude" in body["model"]]
+        bodies = [entry.body for entry in provider.ledger if "claude" in entry.model]
         assert len(bodies) >= sum(row["requests"] for row in suite.rows()) >= len(agents)
         assert all(body["thinking"]["budget_tokens"] > 1024 for body in bodies if body.get("tools")), bodies

@@ -321,7 +321,7 @@ class TestView:
         secret = owned("secret")
         (secret / "file").write_text("x")
         project = Path(__file__).parents[2]
-        ended = shell(f"cat {secret}/file; ls {project}/pytest_wfbench /var /tmp/pytest-of-*; ls -A /home")
+        ended = shell(f"cat {secret}/file; ls {project}/pytest_wfbench /var/log /tmp/pytest-of-*; ls -A /home")
         assert ended.stdout.split() == [b"agent"]
 
     def test_root_directory(self, shell: Shell) -> None:
