@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("startup", "workspace", "cells", "memory", "gateway", "rows")
+NAMES = ("startup", "workspace", "cells", "memory", "gateway", "rows", "reviews")
 
 
 def main(names: list[str]) -> int:

@@ -145,8 +145,8 @@ def _best(part: tuple[Numbers, Numbers], eligible: Flags, criteria: tuple[Number
     rows, columns = part
     place = np.ix_(rows, columns)
     weights = _weights(eligible[place], [table[place] for table in criteria])
-    largest = int(weights.max()) * min(len(rows), len(columns))
-    chosen = linear_sum_assignment(weights, maximize=True) if largest < _EXACT_IN_FLOATS else best_assignment(weights)
+    exact = _most(weights) < _EXACT_IN_FLOATS
+    chosen = linear_sum_assignment(weights, maximize=True) if exact else best_assignment(weights)
     for row, column in zip(*chosen, strict=True):
         # Where nothing is eligible the weight is 0, and an assignment of it counts for nothing.
         if weights[row, column]:
@@ -158,9 +158,13 @@ def _weights(eligible: Flags, criteria: Sequence[Numbers]) -> Numbers:
 
     The best assignments have the same number of pairs, so what all pairs have of a criterion decides nothing.
     """
-    most = min(eligible.shape)
     weights = eligible.astype(np.int64)
     for table in criteria:
         digit = np.where(eligible, table - table[eligible].min(), 0)
-        weights = weights * (most * int(digit.max()) + 1) + digit
+        weights = weights * (_most(digit) + 1) + digit
     return weights
+
+
+def _most(table: Numbers) -> int:
+    """Return what the sum over no assignment exceeds: each row, and each column, gives its largest at most."""
+    return int(min(table.max(axis=1).sum(), table.max(axis=0).sum()))
