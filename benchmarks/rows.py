@@ -42,10 +42,17 @@ def write_rows(directory: Path) -> int:
 
 def measure() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name:
-        count = write_rows(Path(name))
+        count = _written_apart(name)
         for verb in ("gate", "report"):
             command = [sys.executable, "-c", PROBE, verb, name]
             ran = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True, text=True)
             seconds, peak = json.loads(ran.stderr.splitlines()[-1])
             yield Figure(f"wfbench {verb} of {count:,} rows", seconds, "s of CPU", bound=60)
             yield Figure("  resident memory at its peak", peak / (1 << 20), "GiB", bound=1)
+
+
+def _written_apart(directory: str) -> int:
+    """A process that was as large would pass its own peak on to those that it starts."""
+    script = "import sys; from pathlib import Path; from benchmarks.rows import write_rows"
+    command = [sys.executable, "-c", f"{script}; print(write_rows(Path(sys.argv[1])))", directory]
+    return int(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
