@@ -18,6 +18,7 @@ from pytest_wfbench.agents.stream import (
     Transcript,
     TurnStart,
 )
+from pytest_wfbench.values import values_in
 
 # How much is kept of what an agent says of its failure, in characters.
 CAUSE = 1000
@@ -25,6 +26,9 @@ CAUSE = 1000
 MOST_LINES = 50_000
 # Lines that are no event cost much more to refuse than others to read.
 MOST_BAD_LINES = 100
+# Of all lines together. A stream of as many bytes that held nothing else would cost the harness gigabytes.
+MOST_VALUES = 4_000_000
+_FEW_VALUES = 10_000
 
 Handler = Callable[[dict[str, Any]], Iterable[StreamEvent]]
 
@@ -124,7 +128,12 @@ def _read_lines(stdout: bytes, read: Callable[[bytes], Iterable[StreamEvent]]) -
     lines, torn = split_lines(stdout)
     events: list[StreamEvent] = []
     faults: list[str] = []
+    left = MOST_VALUES
     for number, line in enumerate(lines, 1):
+        left -= values_in(line, _FEW_VALUES)
+        if left < 0:
+            faults.append(f"there are more than {MOST_VALUES:,} values in the event stream")
+            break
         try:
             events.extend(read(line))
         except BadLine as error:

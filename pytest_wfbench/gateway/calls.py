@@ -15,6 +15,7 @@ from pytest_wfbench.gateway.events import Sink
 from pytest_wfbench.gateway.fallback import Report
 from pytest_wfbench.gateway.keys import Claim
 from pytest_wfbench.gateway.ledger import Ledger
+from pytest_wfbench.gateway.load import Load
 from pytest_wfbench.gateway.stall import Stall
 
 
@@ -105,6 +106,7 @@ class Session:
     refused: int = 0
     over_budget: Whose | None = None
     stall: Stall = field(default_factory=Stall)
+    load: Load = field(default_factory=Load)
     waiters: set[asyncio.Task[None]] = field(default_factory=set)
     callbacks: int = 0
     events: list[Event] = field(default_factory=list)

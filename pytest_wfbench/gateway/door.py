@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from pytest_wfbench.gateway.filter import Route as Way
 from pytest_wfbench.gateway.gate import Gate
 from pytest_wfbench.gateway.http import MAX_BODY, Passage, TooLarge, error_response, read_body
 from pytest_wfbench.gateway.keys import verify
+from pytest_wfbench.gateway.load import check_values
 from pytest_wfbench.gateway.meter import Meter
 from pytest_wfbench.gateway.proxy import litellm_name
 from pytest_wfbench.gateway.roads import Patience
@@ -65,7 +66,12 @@ class DoorKeeper:
         way = ROUTES.get(path)
         if way is None or request.method != "POST":
             raise Refused(403, "permission_error", f"{request.method} {path} does not pass this gateway")
-        body = await _json_body(request)
+        with session.load.carry() as take:
+            return await self._pass(session, way, request, await _json_body(request, take))
+
+    async def _pass(
+        self, session: Session, way: Way, request: web.BaseRequest, body: Mapping[str, Any]
+    ) -> web.StreamResponse:
         admitted = admit(way, body, session.request.models, session.request.provider_tools)
         _count_dropped(session, admitted.dropped)
         call = self._open(session, way, admitted, request.headers, body)
@@ -186,9 +192,11 @@ def _key(headers: Mapping[str, str]) -> str:
     return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
 
 
-async def _json_body(request: web.BaseRequest) -> Any:
+async def _json_body(request: web.BaseRequest, take: Callable[[int], None]) -> Any:
     try:
-        return json.loads(await read_body(request, MAX_BODY), parse_constant=_no_number)
+        body = await read_body(request, MAX_BODY, take)
+        check_values(body)
+        return json.loads(body.decode("utf-8-sig", "surrogatepass"), parse_constant=_no_number)
     except TooLarge as error:
         raise Refused(413, "request_too_large", str(error)) from None
     except (ValueError, RecursionError):

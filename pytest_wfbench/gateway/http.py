@@ -28,11 +28,12 @@ class TooLarge(Exception):
     """A body beyond the limit."""
 
 
-async def read_body(request: web.BaseRequest, limit: int) -> bytes:
-    """Return a request's body. Raises TooLarge."""
+async def read_body(request: web.BaseRequest, limit: int, take: Callable[[int], None] = lambda _: None) -> bytes:
+    """Return a request's body. Raises TooLarge, as ``take`` may, which is told the size of each piece."""
     chunks, size = [], 0
     async for chunk in request.content.iter_any():
         size += len(chunk)
+        take(len(chunk))
         if size > limit:
             raise TooLarge(f"the body has more than {limit} bytes")
         chunks.append(chunk)

@@ -13,6 +13,8 @@ DEEPEST = 100
 HARMLESS_TOOLS = re.compile(
     r"(function|custom|namespace|tool_search(_.*)?|bash|text_editor|memory|local_shell|apply_patch)\Z"
 )
+# Longer than the name of any type; what tells a version from it would be at a long one for hours.
+LONGEST_TYPE = 200
 TOOL_VERSION = re.compile(r"_(20\d{6}|preview)(_\d+)*\Z|_20\d\d_\d\d_\d\d\Z")
 HARMLESS_CHOICES = frozenset({"auto", "any", "none", "required", "tool", "allowed_tools"})
 # Body keys that ask the provider to act, and what they stand for in `provider_tools`.
@@ -79,17 +81,17 @@ def _walk(wire: str, body: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_opaque(part: Mapping[str, Any], key: str) -> bool:
     """Whether what stands under a key is mere data: a schema, a tool's input, what a permitted tool says of itself."""
-    kind = str(part.get("type"))
+    kind = _type_of(part)
     return key in OPAQUE or (key == "input" and kind in TOOL_USES) or WEB.match(kind) is not None
 
 
 def _part(wire: str, part: Mapping[str, Any]) -> Iterator[str]:
-    kind = str(part.get("type"))
+    kind = _type_of(part)
     yield from (name for pattern, name in ACTS if pattern.match(kind))
     yield from _tools(wire, part["tools"]) if part.get("tools") is not None else ()
     source = part.get("source")
-    if isinstance(source, dict) and source.get("type") not in SENT_ALONG:
-        yield "file_id" if source.get("type") == "file" else "url_source"
+    if isinstance(source, dict) and (sort := _type_of(source)) not in SENT_ALONG:
+        yield "file_id" if sort == "file" else "url_source"
     if any(value and key in FILE_KEYS for key, value in part.items()):
         yield "file_id"
     if not WEB.match(kind) and any(_is_remote(kind, key, value) for key, value in part.items()):
@@ -137,7 +139,17 @@ def _tool_name(tool: Any) -> str | None:
     kind = tool.get("type") if isinstance(tool, dict) else ""
     if kind is None and _is_client_tool(tool):
         return "custom"
-    return TOOL_VERSION.sub("", kind) if isinstance(kind, str) and kind else None
+    return _unversioned(kind) if isinstance(kind, str) and kind else None
+
+
+def _unversioned(kind: str) -> str:
+    return TOOL_VERSION.sub("", kind) if len(kind) <= LONGEST_TYPE else "unknown_tool"
+
+
+def _type_of(part: Mapping[str, Any]) -> str:
+    """Return the type of a part; what is no text is none. It may hold the whole body: it is not turned into one."""
+    kind = part.get("type")
+    return kind if isinstance(kind, str) else ""
 
 
 def _is_client_tool(tool: Any) -> bool:
@@ -147,6 +159,6 @@ def _is_client_tool(tool: Any) -> bool:
 
 def _choice(choice: Any) -> Iterator[str]:
     kind = choice.get("type") if isinstance(choice, dict) else None
-    name = TOOL_VERSION.sub("", str(kind)) if kind is not None else "auto"
+    name = "auto" if kind is None else _unversioned(kind) if isinstance(kind, str) else "unknown_tool"
     if name not in HARMLESS_CHOICES and not HARMLESS_TOOLS.match(name):
         yield name

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_wfbench.agents.command import CommandAgent
 from pytest_wfbench.agents.events import MOST_LINES
+from pytest_wfbench.agents.stream import UsageClaim
 from tests.attack.raid import Raid, Raiders
 
 SKILL = ".claude/skills/work/SKILL.md"
@@ -139,3 +140,22 @@ class TestFlood:
         assert time.process_time() - began < 2.5
         assert len(transcript.events) <= MOST_LINES + 1
         assert str(transcript.fault).startswith(("there are more than 50,000 lines", "line 1 of the event stream"))
+
+    @pytest.mark.parametrize("filler", [b"[],", b"{},", b'"\xc3\xa9",'], ids=["lists", "objects", "strings"])
+    @pytest.mark.parametrize("times", [1, 40])
+    def test_holds_little(self, filler: bytes, times: int) -> None:
+        """64 MiB of tiny values, in one line or in many, are told as a flood before they take gigabytes."""
+        many = filler * ((60 << 20) // len(filler) // times)
+        lines = [b'{"type":"usage_claim","usage":{"a":[' + many + b"0]}}\n"] * times
+        began = time.process_time()
+        transcript = CommandAgent().read(b"".join(lines), 0)
+        assert time.process_time() - began < 10
+        assert str(transcript.fault) == "there are more than 4,000,000 values in the event stream"
+        kept = [event for event in transcript.events if isinstance(event, UsageClaim)]
+        assert len(kept) < times / 2
+
+    def test_text_holds_no_values(self) -> None:
+        """What stands in strings is no value: a long session's words are read, whatever they are."""
+        text = json.dumps({"type": "text", "text": '[1,"\\' * 50_000})
+        transcript = CommandAgent().read(f"{text}\n".encode() * 100, 0)
+        assert (len(transcript.events), transcript.fault) == (101, None)

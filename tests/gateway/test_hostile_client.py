@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import psutil
@@ -117,8 +119,60 @@ def leaving(session: Session, held: ExitStack) -> None:
             peer.sendall(request)
 
 
+def sent_at_once(session: Session, held: ExitStack, body: bytes, times: int) -> list[bytes]:
+    """Return the answers to a body that comes on so many connections at a time."""
+    peers = [connected(session, held) for _ in range(times)]
+
+    def sending(peer: socket.socket) -> bytes:
+        peer.settimeout(60)
+        with contextlib.suppress(ConnectionError):
+            peer.sendall(head(session, f"content-length: {len(body)}") + b"\r\n" + body)
+        return answer(peer)
+
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(sending, peers))
+
+
+def body_with(more: bytes) -> bytes:
+    return json.dumps({"model": "replay/demo", "messages": [USER]}).encode()[:-1] + b"," + more + b"}"
+
+
+def many_values(session: Session, held: ExitStack) -> None:
+    body = body_with(b'"x":[' + b"[]," * (4 << 20) + b"0]")
+    answers = sent_at_once(session, held, body, 4)
+    assert all(b" 413 " in one[:20] or not one for one in answers), answers
+
+
+def text_is_not_values(session: Session, held: ExitStack) -> None:
+    body = body_with(b'"x":"' + b'[1,2,\\"' * (1 << 18) + b'"')
+    assert all(b" 200 " in one[:20] for one in sent_at_once(session, held, body, 2))
+
+
+def another_encoding(session: Session, held: ExitStack) -> None:
+    body = body_with(b'"x":["\xc4\xa2",' + b"[]," * (1 << 20) + b"0]").decode().encode("utf-16")
+    assert all(b" 4" in one[:20] or not one for one in sent_at_once(session, held, body, 2))
+
+
+def large_bodies(session: Session, held: ExitStack) -> None:
+    answers = sent_at_once(session, held, body_with(b'"x":"' + b"y" * (40 << 20) + b'"'), 6)
+    assert sum(b" 200 " in one[:20] for one in answers) <= 3
+
+
+def endless_types(session: Session, held: ExitStack) -> None:
+    kind = "_20260101" * 4000 + "x"
+    nested: object = "y" * (1 << 20)
+    for _ in range(90):
+        nested = {"type": nested}
+    for more in ({"tools": [{"type": kind}]}, {"tool_choice": {"type": kind}}, {"stop": nested}):
+        began = time.monotonic()
+        (got,) = sent_at_once(session, held, body_with(json.dumps(more).encode()[1:-1]), 1)
+        assert re.match(rb"HTTP/1.1 [24]00 ", got)
+        assert time.monotonic() - began < PATIENCE
+
+
 ATTACKS: tuple[Attack, ...] = (
-    half_a_head, half_a_body, idle_thousands, huge_header, endless_body, pipelined_garbage, leaving,
+    half_a_head, half_a_body, idle_thousands, huge_header, endless_body, pipelined_garbage, leaving, many_values,
+    text_is_not_values, another_encoding, large_bodies, endless_types,
 )  # fmt: skip
 
 
