@@ -14,6 +14,8 @@ from pytest_wfbench.cli._exit import INTERRUPTED, USAGE_ERROR, CliError
 
 __all__ = ["main", "wfbench"]
 
+LONGEST_LINE = 20_000
+
 
 class Verbs(click.Group):
     """The verbs are the modules beside this one: a new file is a new verb. A leading underscore hides a module."""
@@ -65,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    lines = (" ".join(line.split()) for line in message.splitlines())
+    from pytest_wfbench.report.escape import one_line
+
+    lines = (one_line(line, LONGEST_LINE) for line in message.splitlines())
     click.echo("wfbench: " + "\n".join(line for line in lines if line), err=True)
     return status

@@ -75,4 +75,4 @@ def _apply(root: Root, found: Warrant, dry_run: bool) -> None:
     with heard_between_steps() as watch:
         apply_changes(root, found.changes, found.data, watch)
     for change in found.changes:
-        click.echo(f"{'changed' if change.base else 'added'} {change.path}")
+        click.echo(f"{'changed' if change.base else 'added'} {printable(change.path)}")

@@ -11,10 +11,13 @@ from pytest_wfbench.cli._exit import usage_errors
 from pytest_wfbench.cli._results import directory_argument, json_option, show
 from pytest_wfbench.evidence.store import EvidenceError, read_rows, read_sweep
 from pytest_wfbench.evidence.usage_log import read_events
+from pytest_wfbench.report.escape import one_line
 from pytest_wfbench.report.words import dollars, plural
 from pytest_wfbench.usage.normalise import UsageError
 from pytest_wfbench.usage.prices import BadPrices, PriceTable
 from pytest_wfbench.usage.reprice import Bill, open_calls_by_cell, reprice
+
+NAME = 200
 
 
 @click.command("cost")
@@ -48,8 +51,10 @@ def _plain(bill: Bill) -> str:
 def _told(bill: Bill) -> str:
     rows = [("arm", "subject", "cells", "recorded", "by the table")]
     rows += [
-        (line.arm, line.subject, str(line.cells), dollars(line.recorded), dollars(line.repriced)) for line in bill.lines
-    ]
+        (one_line(line.arm, NAME), one_line(line.subject, NAME), str(line.cells), dollars(line.recorded),
+         dollars(line.repriced))
+        for line in bill.lines
+    ]  # fmt: skip
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     texts = [
         "  ".join(cell.ljust(width) if column < 2 else cell.rjust(width)
@@ -60,5 +65,6 @@ def _told(bill: Bill) -> str:
     if unknown:
         texts.append(f"unknown for {plural(unknown, 'cell')}: usage incomplete, or a model without a price")
     if bill.unpriced:
-        texts.append(f"not in the table: {', '.join(bill.unpriced)}; name a table that has it with --prices")
+        unpriced = one_line(", ".join(bill.unpriced), 2000)
+        texts.append(f"not in the table: {unpriced}; name a table that has it with --prices")
     return "\n".join([*texts, f"price table {bill.table}"]) + "\n"

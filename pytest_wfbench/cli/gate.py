@@ -69,8 +69,8 @@ def _told(promotion: Promotion) -> str:
     for decision in promotion.decisions:
         against = f" against {decision.incumbent_arm}" if decision.incumbent_arm else ""
         subject = f" ({decision.subject})" if decision.subject else ""
-        lines.append(f"{decision.candidate_arm}{against}{subject}: {decision.decision}")
-        lines += [f"  - {reason}" for reason in decision.reasons]
+        lines.append(f"{one_line(f'{decision.candidate_arm}{against}{subject}', 600)}: {decision.decision}")
+        lines += [f"  - {one_line(reason, 2000)}" for reason in decision.reasons]
         if sentence := chance_sentence(decision.uncertainty):
             lines.append(f"  - {sentence}")
     return "\n".join(lines) + "\n"

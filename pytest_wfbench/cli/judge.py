@@ -16,6 +16,7 @@ from pytest_wfbench.gateway.api import GatewayLost, GatewayRefused
 from pytest_wfbench.matrix.labelled import read_labelled
 from pytest_wfbench.matrix.problems import InvalidCases
 from pytest_wfbench.options import BadOption, Options, OptionSpec, read_options
+from pytest_wfbench.report.escape import one_line
 from pytest_wfbench.report.words import dollars, plural
 from pytest_wfbench.statistics.calibration import Calibration, OneClass, calibrate
 from pytest_wfbench.sweep.calibration import Opinion, opinions
@@ -84,9 +85,9 @@ def _cost(found: Sequence[Opinion]) -> float | None:
 
 
 def _told(result: Calibration, found: Sequence[Opinion], route: JudgeRoute) -> str:
-    models = sorted({event.answered_model for o in found for event in o.events if event.answered_model})
+    models = ", ".join(sorted({event.answered_model for o in found for event in o.events if event.answered_model}))
     lines = [
-        f"judge {route.typed}, answered by {', '.join(models) or 'nobody'}, {plural(route.votes, 'vote')} each",
+        f"judge {route.typed}, answered by {one_line(models, 600) or 'nobody'}, {plural(route.votes, 'vote')} each",
         f"{plural(result.answers, 'answer')}, agreement {100 * result.agreement:.1f} %, kappa {result.kappa:.3f}, "
         f"cost {dollars(_cost(found))}",
         "",

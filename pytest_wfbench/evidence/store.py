@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pytest_wfbench.evidence.manifest import Sweep
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.files import UnsafeFile, append_line, read_untrusted, write_atomic
+from pytest_wfbench.matrix.problems import printable
 
 ROWS = "results.jsonl"
 SWEEP = "sweep.json"
@@ -27,7 +28,8 @@ class EvidenceError(Exception):
     """A results directory that cannot be read: one line with the file, the line and the remedy."""
 
     def __init__(self, place: str, message: str, remedy: str) -> None:
-        super().__init__(f"{place}: {message}. {remedy}")
+        # It may quote the file, whose words are not to act where the line is shown.
+        super().__init__(f"{place}: {printable(message)}. {remedy}")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytest_wfbench.evidence.row import Block
 from pytest_wfbench.files import UnsafeFile, read_untrusted
+from pytest_wfbench.matrix.problems import printable
 from pytest_wfbench.promotion.gate import overall
 from pytest_wfbench.promotion.model import Decision, Promotion
 from pytest_wfbench.promotion.rules import Decided
@@ -90,7 +91,7 @@ def read_promotion(path: Path) -> Promotion | OldPromotion:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, fault["loc"])) or "file"
         raise BadPromotion(
-            f"{path}: no promotion.json: {where}: {fault['msg']}. Make it again: wfbench gate"
+            f"{path}: no promotion.json: {printable(where)}: {fault['msg']}. Make it again: wfbench gate"
         ) from error
     except (UnsafeFile, OSError) as error:
         told = error.strerror if isinstance(error, OSError) else str(error)
