@@ -150,8 +150,8 @@ def _start(order: Order) -> int:
         return pid
     try:
         os.setsid()
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
+        _forget_signals()
+        os.umask(0o022)
         for kind, value in order.limits:
             hard = resource.getrlimit(kind)[1]
             bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -162,6 +162,16 @@ def _start(order: Order) -> int:
         os._exit(127 if error.errno == errno.ENOENT else 126)
     finally:
         os._exit(125)
+
+
+def _forget_signals() -> None:
+    """Undo what was ignored or blocked before: pytest under ``nohup``, or in the background, ignores some signals."""
+    for number in signal.valid_signals():
+        try:
+            signal.signal(number, signal.SIG_DFL)
+        except OSError:
+            continue
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _hide() -> None:

@@ -292,6 +292,23 @@ class TestView:
         assert set(values) - {"PWD", "SHLVL", "_"} == expected
         assert (values["TZ"], values["LANG"], values["PYTHONHASHSEED"]) == ("UTC", "C.UTF-8", "0")
 
+    def test_habits_of_the_host(self) -> None:
+        """What the harness ignores or blocks, as under ``nohup``, and its umask are not the command's."""
+        source = """
+            import os, signal
+            from pytest_wfbench.sandbox.bubblewrap import make_bubblewrap
+            from pytest_wfbench.sandbox.spec import Command, Tmpfs
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+                signal.signal(number, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM})
+            os.umask(0o077)
+            argv = ("/bin/sh", "-c", "grep -E '^Sig(Blk|Ign)|^Umask' /proc/self/status")
+            print(make_bubblewrap().run(Command(argv, (Tmpfs("/workspace", 1 << 20),), 20)).stdout.decode())
+        """
+        said = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True).stdout
+        habits = dict(line.split(":\t") for line in said.strip().splitlines())
+        assert habits == {"Umask": "0022", "SigBlk": "0" * 16, "SigIgn": "0" * 16}
+
     def test_pytest_runs_without_the_plugin(self, shell: Shell) -> None:
         """A pytest that verify or an oracle starts works, though this package is not to be had in the sandbox."""
         ended = shell("echo 'def test(): pass' > test_it.py; python3 -m pytest -q -p no:cacheprovider --trace-config")
