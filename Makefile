@@ -25,7 +25,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: setup lint
-	$(BIN)/pytest tests -n 2 --dist loadfile
+	$(BIN)/pytest tests -n 3 --dist loadfile
 
 agents: setup
 	@sh scripts/agents.sh

@@ -24,8 +24,11 @@ class Desk:
     answer: Callable[[object], Awaitable[Any]]
 
     async def open(self, path: Path) -> asyncio.Server:
-        """Listen on a new unix socket."""
-        return await asyncio.start_unix_server(self._serve, path=str(path), limit=MAX_LINE)
+        """Listen on a new unix socket, which is there once it can be connected to: who starts this waits for its name."""
+        early = path.with_name(f"{path.name}~")
+        server = await asyncio.start_unix_server(self._serve, path=str(early), limit=MAX_LINE)
+        early.rename(path)
+        return server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reply = await self._reply(reader)
