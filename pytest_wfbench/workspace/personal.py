@@ -7,7 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 _SYSTEM = ("/boot", "/dev", "/etc", "/proc", "/run", "/sys")
-_OF_HOME = (".aws", ".azure", ".config", ".docker", ".gnupg", ".kube", ".password-store", ".ssh")
+_OF_HOME = (
+    ".aws", ".azure", ".config", ".docker", ".gnupg", ".kube", ".password-store", ".ssh", ".mozilla", ".terraform.d",
+    ".claude", ".claude.json", ".codex", ".local/share/keyrings", ".local/share/opencode",
+    ".netrc", ".git-credentials", ".npmrc", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml",
+    ".gem/credentials", ".gradle/gradle.properties", ".m2/settings.xml",
+)  # fmt: skip
 
 
 def personal_part(path: Path) -> Path | None:
@@ -16,11 +21,14 @@ def personal_part(path: Path) -> Path | None:
     The harness may be able to read more than an agent ever could: root reads everything.
     """
     real = path.resolve()
+    with suppress(RuntimeError):  # A user without a home has nothing in it.
+        if (home := Path.home().resolve()).is_relative_to(real):
+            return home
     return next((p for p in _places() if real.is_relative_to(p) or p.is_relative_to(real)), None)
 
 
 def _places() -> Iterator[Path]:
     yield from (Path(name) for name in _SYSTEM)
-    with suppress(RuntimeError):  # A user without a home has nothing in it.
+    with suppress(RuntimeError):
         home = Path.home()
         yield from (place.resolve() for name in _OF_HOME if (place := home / name).exists())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,7 +80,35 @@ def _commit(path: Path, git_dir: Path, ref: str | None) -> Commit:
         objects = os.fsdecode(run_git(git_dir, "rev-parse", "--git-path", "objects").rstrip(b"\n"))
     except GitFailed as error:
         raise RepositoryProblem(f"{path}: `ref` {ref!r} names no commit: fetch it, or correct it ({error})") from error
+    _refuse_borrowing(path, git_dir, Path(objects))
     return Commit(path.resolve(), commit, Path(objects).resolve())
+
+
+def _refuse_borrowing(path: Path, git_dir: Path, objects: Path) -> None:
+    """Refuse a repository whose objects lie, by a ``.git`` file, a link or as alternates, where no task may look.
+
+    Raises:
+        RepositoryProblem: naming the place.
+    """
+    told = os.fsdecode(run_git(git_dir, "count-objects", "-v")).splitlines()
+    lent = [line.removeprefix("alternate: ") for line in told if line.startswith("alternate: ")]
+    if any(name.startswith('"') for name in lent):
+        raise RepositoryProblem(f"{path}: borrows objects from a path that is no plain text: clone it without --shared")
+    holders = [objects, *(Path(name) for name in lent)]
+    for place in (git_dir, *holders, *(link for holder in holders for link in _links_in(holder))):
+        if (personal := personal_part(place)) is not None:
+            raise RepositoryProblem(f"{path}: no agent is shown {personal}: name a repository with objects of its own")
+
+
+def _links_in(directory: Path) -> Iterator[Path]:
+    waiting = [directory]
+    while waiting:
+        with os.scandir(waiting.pop()) as found:
+            for entry in found:
+                if entry.is_symlink():
+                    yield Path(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
 
 
 def _bundle(path: Path, ref: str | None) -> Bundle:
