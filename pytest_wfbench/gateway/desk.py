@@ -24,7 +24,7 @@ class Desk:
     answer: Callable[[object], Awaitable[Any]]
 
     async def open(self, path: Path) -> asyncio.Server:
-        """Listen on a new unix socket, which is there once it can be connected to: who starts this waits for its name."""
+        """Listen on a new unix socket, which has its name once it can be connected to: others wait for that."""
         early = path.with_name(f"{path.name}~")
         server = await asyncio.start_unix_server(self._serve, path=str(early), limit=MAX_LINE)
         early.rename(path)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 FORGED = '{"type": "text", "text": 3}'
 FORGE = f"for fd in /proc/$PPID/fd/* /proc/1/fd/*; do echo '{FORGED}' > $fd; done; echo hi > made.txt"
-# Among all descriptors of opencode are those of its own database, without which it cannot go on.
+# Among all descriptors of opencode and codex are those of their own databases, without which they cannot go on.
 FORGE_STREAMS = FORGE.replace("/proc/$PPID/fd/*", "/proc/$PPID/fd/[012]")
 # What a second prompt's program would import, or be.
 PLANT = "cd /opt/wfbench/mini && for f in json.py __main__.py __main__.pyc; do touch $f && touch ~/planted; done; "
@@ -118,7 +118,7 @@ def test_codex(session: Callable[..., Transcript], cell: Path) -> None:
     found = session(
         "codex", "replay/demo",
         {"tools": [("exec_command", {"cmd": "cat .claude/skills/work/SKILL.md"})]},
-        {"tools": [("exec_command", {"cmd": FORGE}), ("exec_command", {"cmd": WHERE})]},
+        {"tools": [("exec_command", {"cmd": FORGE_STREAMS}), ("exec_command", {"cmd": WHERE})]},
         {"text": "Done."},
     )  # fmt: skip
     assert found.skills_used == ("work",)
