@@ -29,6 +29,8 @@ MOST_BAD_LINES = 100
 # Of all lines together. A stream of as many bytes that held nothing else would cost the harness gigabytes.
 MOST_VALUES = 4_000_000
 _FEW_VALUES = 10_000
+# Of one value in another: what lies deeper nobody can write down again, the transcript and the row included.
+DEEPEST = 100
 
 Handler = Callable[[dict[str, Any]], Iterable[StreamEvent]]
 
@@ -79,7 +81,7 @@ def load_line(line: bytes) -> Any:
     """Read one line as JSON; a lone surrogate, which a program leaves where it cuts a text, becomes ``?``.
 
     Raises:
-        BadLine: for anything else than strict JSON, however deep or long.
+        BadLine: for anything else than strict JSON of at most ``DEEPEST`` levels, however long.
     """
     try:
         value = json.loads(line, parse_constant=_refuse_constant)
@@ -87,7 +89,20 @@ def load_line(line: bytes) -> Any:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise BadLine(f"not JSON ({type(error).__name__})") from error
+    if line.count(b"[") + line.count(b"{") > DEEPEST and _is_deep(value):
+        raise BadLine(f"nested deeper than {DEEPEST} levels")
     return value
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value holds values in values beyond ``DEEPEST``."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _refuse_constant(name: str) -> NoReturn:

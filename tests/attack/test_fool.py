@@ -31,6 +31,11 @@ def call(command: str = f"cat {SKILL}", **fields: object) -> dict[str, object]:
     return {"type": "tool_call", "id": "1", "name": "bash", "arguments": {"command": command}, **fields}
 
 
+def deep(levels: int) -> dict[str, object]:
+    """A call whose argument is a value in so many others."""
+    return json.loads('{"a":' * levels + "1" + "}" * levels)  # type: ignore[no-any-return]
+
+
 def told(*events: dict[str, object]) -> str:
     lines = " ".join(quote(json.dumps(event)) for event in events)
     return f"{DONE}printf '%s\\n' {lines} >&$WFBENCH_EVENTS_FD\n"
@@ -73,6 +78,9 @@ FOOLS = {
     "nasty-id": (told({**call(), "id": NASTY}, {**RESULT, "id": "x" + NASTY}), "evidence-unverified"),
     "nasty-file": (told(call(), RESULT) + f"echo x > {quote(NASTY.replace('/', ''))}\n", None),
     "long-claim": (told(call(), RESULT, {"type": "usage_claim", "usage": {"x": "y" * 90_000}}), None),
+    "too-deep": (told({**call(), "arguments": deep(900)}, RESULT), "evidence-unverified"),
+    "deep": (told(call(), RESULT, {**call(), "id": "2", "arguments": deep(90)}), None),
+    "deep-claim": (told(call(), RESULT, {"type": "usage_claim", "usage": deep(240)}), "evidence-unverified"),
     "links": ("ln -sf /etc/passwd b; mkfifo c; truncate -s 300M d\n" + told(call(), RESULT), None),
     "honest": (told(call(), RESULT), None),
 }  # fmt: skip
