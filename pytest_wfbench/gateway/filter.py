@@ -143,4 +143,5 @@ def _metadata_session(body: Mapping[str, Any]) -> str | None:
 
 
 def _clip(value: str | None) -> str | None:
-    return value[:200] if value else None
+    """Return the beginning of a text, as one that can be written down: a header may hold any bytes."""
+    return value[:200].encode("utf-8", "replace").decode() if value else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic_core import from_json
 
 from pytest_wfbench.gateway.api import Event, EventStatus, Wire
 from pytest_wfbench.gateway.calls import Call
@@ -68,18 +71,18 @@ class Meter:
             attempt=self.attempt,
             status=status,
             requested_model=self.call.requested_model,
-            answered_model=reading.model,
+            answered_model=_writable(reading.model),
             provider=self.call.target.provider,
             wire=self.wire,
-            response_id=reading.response_id,
+            response_id=_writable(reading.response_id),
             started_at=self.started_at,
             completed_at=timestamp(),
             ttft_ms=self.ttft_ms,
             http_status=self.status,
             error_class=None if status == "success" else self._error_class(status),
-            error_message=self.redact(message)[:MESSAGE_CLIP] if message else None,
+            error_message=_writable(self.redact(message)[:MESSAGE_CLIP]) if message else None,
             claims=self.call.claims,
-            native_usage=reading.usage,
+            native_usage=_readable(reading.usage),
             max_output=self.call.max_output,
             body_bytes=self.call.body_bytes,
         )
@@ -95,3 +98,17 @@ class Meter:
         if status != "failure":
             return status
         return "connection" if self.status is None else f"http-{self.status}"
+
+
+def _writable(text: str | None) -> str | None:
+    """Return a text without the lone surrogates that JSON can hold and no file."""
+    return None if text is None else text.encode("utf-8", "replace").decode()
+
+
+def _readable(usage: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a provider's numbers if they can be read back as they stand in an event: else they are unknown."""
+    try:
+        from_json(json.dumps({"native_usage": usage}))
+    except (ValueError, RecursionError):
+        return None
+    return usage

@@ -177,6 +177,17 @@ class TestMeter:
         counted = (total.requests, total.incomplete, total.usage.total_input, total.usage.output)
         assert counted == (asked, False, 15 * asked, 6 * asked)
 
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.parametrize("name", ["x-claude-code-session-id", "x-claude-code-agent-id", "session_id"])
+    def test_claims_that_are_no_text(self, live: Session, provider: Provider, name: str, stream: bool) -> None:
+        """Bytes that no file of evidence can hold do not keep a request off the record."""
+        before = len(provider.seen)
+        body = json.dumps({"model": LIVE, "messages": [USER], "stream": stream}).encode()
+        answer = exchange(live, request_bytes(live, body, f"{name}: @").replace(b": @", b": a\xff\xed\xa0\x80"))
+        used = live.close()
+        assert (statuses(answer), len(provider.seen) - before) == ([200], 1)
+        assert [(event.status, bool(event.native_usage)) for event in used.events] == [("success", True)]
+
     def test_claims_are_claims(self, live: Session) -> None:
         """Whoever a client says that it is, its tokens are its session's."""
         for name in ("x-claude-code-session-id", "x-claude-code-agent-id", "session_id"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ class Provider:
     pause: float = 0.0
     silent_after: int | None = None
     unreachable: bool = False
+    says: Sequence[bytes] = EVENTS
     seen: list[UpstreamRequest] = field(default_factory=list)
 
     @asynccontextmanager
@@ -49,7 +50,7 @@ class Provider:
         yield UpstreamAnswer(200, self._events(), streamed=True)
 
     async def _events(self) -> AsyncIterator[bytes]:
-        for number, event in enumerate(EVENTS):
+        for number, event in enumerate(self.says):
             await asyncio.sleep(3600 if number == self.silent_after else self.pause)
             yield event
 
@@ -177,6 +178,23 @@ class TestClientsThatLeave:
             return bench.events()
 
         assert [event.attempt for event in play(Provider(), scenario)] == [1, 2]
+
+
+class TestOddAnswers:
+    @pytest.mark.parametrize("odd", ['"\\ud800"', '{"a":' * 230 + "1" + "}" * 230, '{"a":' * 900 + "1" + "}" * 900])
+    def test_the_event_can_be_read_again(self, play: Play, odd: str) -> None:
+        """Numbers, a model or an id that no file can hold are unknown or replaced; the request is on the record."""
+        message = f'{{"id": "\\ud800x", "model": "\\udfffm", "usage": {{"input_tokens": 5, "odd": {odd}}}}}'
+        told = f'data: {{"type": "message_start", "message": {message}}}\n\ndata: {{"type": "message_stop"}}\n\n'
+
+        async def scenario(bench: Bench) -> list[Event]:
+            await bench.post(bench.good)
+            return bench.events()
+
+        (event,) = play(Provider(says=(told.encode(),)), scenario)
+        assert Event.model_validate_json(event.model_dump_json()) == event
+        assert (event.status, event.native_usage) == ("success", None)
+        assert (event.answered_model, event.response_id) == ("?m", "?x")
 
 
 class TestWhatIsAsked:
