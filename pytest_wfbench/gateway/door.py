@@ -31,6 +31,7 @@ PROTOCOL_HEADERS = ("anthropic-version", "anthropic-beta", "accept")
 PASSED_BACK = ("content-type", "content-length", "retry-after")
 # Names of dropped keys are the client's invention: what is kept of them is bounded.
 DROPPED_NAMES, DROPPED_CLIP, DROPPED_REST = 50, 60, "(others)"
+ERROR_LIMIT, ERROR_SHOWN = 64 << 10, 2000
 UNSCRIPTED = frozenset({"judge", "preflight"})
 
 
@@ -160,11 +161,21 @@ async def _pass_back(
 async def _fail(
     keeper: DoorKeeper, call: Call, answer: ClientResponse, headers: Mapping[str, str]
 ) -> web.StreamResponse:
-    """Pass an error back. LiteLLM words it, so it may name what only this process is to know."""
-    text = keeper.tap.redact((await answer.read()).decode(errors="replace"))
+    """Pass an error back. LiteLLM words it, so it may name what only this process is to know.
+
+    It may also repeat the request many times over: to look through all of that would keep everybody waiting.
+    """
+    said = await answer.content.read(ERROR_LIMIT + 1)
+    while len(said) <= ERROR_LIMIT and (more := await answer.content.read(ERROR_LIMIT + 1 - len(said))):
+        said += more
+    text = keeper.tap.redact(said[:ERROR_LIMIT].decode(errors="replace"))
     if call.attempts == call.sent:
         call.session.record(keeper._unsent(call, answer.status, text))
     kept = {name: value for name, value in headers.items() if name != "content-length"}
+    if len(said) > ERROR_LIMIT:
+        short = error_response(answer.status, "api_error", text[:ERROR_SHOWN])
+        short.headers.update({name: value for name, value in kept.items() if name != "content-type"})
+        return short
     return web.Response(status=answer.status, body=text.encode(errors="replace"), headers=kept)
 
 

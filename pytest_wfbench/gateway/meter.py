@@ -16,6 +16,8 @@ from pytest_wfbench.gateway.events import timestamp
 from pytest_wfbench.wires import Reading, StreamReader, read_whole
 
 MESSAGE_CLIP = 500
+# Of a message, which may repeat the request, before it is redacted and cut.
+MESSAGE_READ = 20_000
 # An answer that is not streamed is kept until it is whole, to be read: more than this of it is not.
 WHOLE_LIMIT = 64 << 20
 
@@ -80,7 +82,7 @@ class Meter:
             ttft_ms=self.ttft_ms,
             http_status=self.status,
             error_class=None if status == "success" else self._error_class(status),
-            error_message=_writable(self.redact(message)[:MESSAGE_CLIP]) if message else None,
+            error_message=_writable(self.redact(message[:MESSAGE_READ])[:MESSAGE_CLIP]) if message else None,
             claims=self.call.claims,
             native_usage=_readable(reading.usage),
             max_output=self.call.max_output,

@@ -32,6 +32,8 @@ SETTINGS: Mapping[str, str] = {
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     "LITELLM_TELEMETRY": "False",
     "LITELLM_RUST": "False",
+    # Door and tap redact; it would look through a request again for each line that it logs of it, for minutes.
+    "LITELLM_DISABLE_REDACT_SECRETS": "true",
     "LITELLM_USE_CHAT_COMPLETIONS_URL_FOR_ANTHROPIC_MESSAGES": "1",
     "DISABLE_AIOHTTP_TRUST_ENV": "True",
     "HF_HUB_OFFLINE": "1",

@@ -170,9 +170,23 @@ def endless_types(session: Session, held: ExitStack) -> None:
         assert time.monotonic() - began < PATIENCE
 
 
+def echoed(session: Session, held: ExitStack) -> None:
+    """What LiteLLM has to say of a wrong request repeats it, several times over."""
+    for wrong in (
+        {"role": "q " * (1 << 20), "content": "x"},
+        {"role": "user", "content": [{"type": "z " * (1 << 19)}]},
+    ):
+        began = time.monotonic()
+        body = json.dumps({"model": "replay/demo", "messages": [wrong]}).encode()
+        (got,) = sent_at_once(session, held, body, 1)
+        assert re.match(rb"HTTP/1.1 [45]00 ", got)
+        assert len(got) < 10_000
+        assert time.monotonic() - began < 3 * PATIENCE
+
+
 ATTACKS: tuple[Attack, ...] = (
     half_a_head, half_a_body, idle_thousands, huge_header, endless_body, pipelined_garbage, leaving, many_values,
-    text_is_not_values, another_encoding, large_bodies, endless_types,
+    text_is_not_values, another_encoding, large_bodies, endless_types, echoed,
 )  # fmt: skip
 
 
