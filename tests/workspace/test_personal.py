@@ -62,14 +62,15 @@ def test_keys_of_programs(home: Path, name: str) -> None:
     assert personal_part(beside) is None
 
 
-def test_home_without_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home is nothing to show as a whole, whatever is in it."""
-    (tmp_path / "user/project").mkdir(parents=True)
+def test_home_that_is_lived_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home without keys, as a CI job has in its checkout, may be shown until somebody has worked in it."""
+    (tmp_path / "user").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    assert personal_part(tmp_path / "user") is None
+    (tmp_path / "user/.bash_history").touch()
     for holder in (tmp_path, tmp_path / "user"):
         with pytest.raises(RepositoryProblem, match="no agent is shown"):
             resolve(holder, None)
-    assert personal_part(tmp_path / "user/project") is None
 
 
 def _git(path: Path, *words: str) -> str:
