@@ -19,11 +19,11 @@ STEERING = (
 )  # fmt: skip
 
 
-def admitted(path: str, allowed: tuple[str, ...] = (), **body: Any) -> Admitted:
+def admitted(path: str, allowed: tuple[str, ...] = (), /, **body: Any) -> Admitted:
     return admit(ROUTES[path], {"model": "m", **body}, ("m",), allowed)
 
 
-def refusal(path: str, **body: Any) -> Refused:
+def refusal(path: str, /, **body: Any) -> Refused:
     with pytest.raises(Refused) as caught:
         admitted(path, **body)
     return caught.value
