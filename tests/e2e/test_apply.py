@@ -14,7 +14,7 @@ from tests.e2e.test_demo import demo  # noqa: F401  (the one demo of all tests)
 
 pytestmark = pytest.mark.slow
 
-SKILL = ".claude/skills/work/SKILL.md"
+SKILL, MIRROR = ".claude/skills/work/SKILL.md", "plugin/skills/work/SKILL.md"
 OVERLAY = ROOT / "cases/overlays/leaner-work/work/SKILL.md"
 
 
@@ -24,18 +24,19 @@ def wfbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_apply(demo: Ended, tmp_path: Path) -> None:  # noqa: F811
-    """The sweep keeps the candidate; the dry run shows it, the apply writes it, and nothing else is changed."""
+    """The sweep keeps the candidate; the dry run shows it, the apply writes it and its mirror, and nothing else."""
     repo = tmp_path / "ledger"
     shutil.copytree(ROOT / "cases/ledger", repo)
     before = (repo / SKILL).read_bytes()
     assert (demo.results / "candidate/work/SKILL.md").read_bytes() == OVERLAY.read_bytes()
     dry = wfbench("apply", demo.results, "--to", repo, "--dry-run")
     assert (dry.returncode, (repo / SKILL).read_bytes()) == (0, before), dry.stderr
-    assert f"--- a/{SKILL}" in dry.stdout
+    assert all(f"--- a/{path}" in dry.stdout for path in (SKILL, MIRROR))
     real = wfbench("apply", demo.results, "--to", repo)
-    assert (real.returncode, real.stdout) == (0, f"changed {SKILL}\n"), real.stderr
-    assert (repo / SKILL).read_bytes() == OVERLAY.read_bytes()
-    (repo / SKILL).write_bytes(before)
+    assert (real.returncode, real.stdout) == (0, f"changed {SKILL}\nchanged {MIRROR}\n"), real.stderr
+    for path in (SKILL, MIRROR):
+        assert (repo / path).read_bytes() == OVERLAY.read_bytes()
+        (repo / path).write_bytes(before)
     changed = subprocess.run(["diff", "-r", ROOT / "cases/ledger", repo], capture_output=True, text=True)
     assert changed.stdout == ""
 
