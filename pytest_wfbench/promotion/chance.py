@@ -12,12 +12,13 @@ def sure(
 ) -> tuple[Decided, tuple[str, ...]]:
     """Return a rule's decision and reasons, a promotion only where chance does not explain it at the asked confidence.
 
-    ``differences`` are per task, above 0 where the candidate is better; ``what`` names their mean in the reason.
+    ``differences`` are per task, above 0 where the candidate is better; ``what`` names their mean in the reason. What
+    decided comes first: many places tell the first reason alone.
     """
     if decision != "promote" or options.confidence is None:
         return decision, (reason,)
     held, told = _held(what, differences, options.confidence)
-    return held, (reason, told)
+    return held, (reason, told) if held == "promote" else (told, reason)
 
 
 def _held(what: str, differences: Sequence[float], level: float) -> tuple[Decided, str]:

@@ -119,8 +119,8 @@ def weigh(comparison: Comparison) -> tuple[Decided, tuple[str, ...]]:
     for decision, reasons in ways:
         if decision == "promote":
             return decision, reasons
-    unsure = any(decision == "insufficient_evidence" for decision, _ in ways)
-    return "insufficient_evidence" if unsure else "keep_incumbent", tuple(r for _, told in ways for r in told)
+    decisive = sorted(ways, key=lambda way: way[0] != "insufficient_evidence")  # What decided is said first.
+    return decisive[0][0], tuple(reason for _, told in decisive for reason in told)
 
 
 def _by_resolving(comparison: Comparison) -> tuple[Decided, tuple[str, ...]] | None:

@@ -158,7 +158,7 @@ class TestBinding:
         assert gate(demo, rows).decision == "promote"
         decision = gate(demo, rows, promotion_confidence=0.95)
         assert decision.decision == "insufficient_evidence"
-        assert "p they allow is 0.125, at most 0.05 is needed; 5 tasks could." in decision.reasons[1]
+        assert "p they allow is 0.125, at most 0.05 is needed; 5 tasks could." in decision.reasons[0]
         assert sure(decision).binding
 
     def test_reached(self, demo: ModuleType) -> None:
@@ -171,7 +171,7 @@ class TestBinding:
         rows = rows_of(demo, [6, 7, 8, 6, -19])
         assert gate(demo, rows).decision == "promote"
         decision = gate(demo, rows, promotion_confidence=0.95)
-        assert (decision.decision, "at most 0.05 is needed" in decision.reasons[1]) == ("keep_incumbent", True)
+        assert (decision.decision, "at most 0.05 is needed" in decision.reasons[0]) == ("keep_incumbent", True)
 
     @pytest.mark.parametrize(("last", "decided"), [(7, "promote"), (-19.9, "keep_incumbent")])
     def test_bound(self, demo: ModuleType, last: float, decided: str) -> None:
@@ -179,7 +179,9 @@ class TestBinding:
         decision = gate(
             demo, rows_of(demo, [5, 6, 5.5, 5, 5, 6, 9 if last > 0 else last, last]), promotion_confidence=0.95
         )
-        assert (decision.decision, "lower bound" in decision.reasons[1]) == (decided, True)
+        first = decided == "keep_incumbent"
+        assert (decision.decision, "lower bound" in decision.reasons[0]) == (decided, first)
+        assert "lower bound" in decision.reasons[not first]
 
     def test_resolving(self, demo: ModuleType) -> None:
         """Two more resolved runs promote only if chance does not explain them as well."""
@@ -193,7 +195,20 @@ class TestBinding:
         assert gate(demo, lost).decision == "promote"
         decision = gate(demo, lost, promotion_confidence=0.95)
         assert decision.decision == "keep_incumbent"
-        assert "resolved runs over 5 tasks gives p = 0.25" in decision.reasons[1]
+        assert "resolved runs over 5 tasks gives p = 0.25" in decision.reasons[0]
+
+    def test_what_decided_is_first(self, demo: ModuleType) -> None:
+        """Where one way to promotion says keep, and the other one has too few tasks, the latter's reason comes first."""
+        miss = {"outcome": "miss", "kind": "oracle-failed"}
+        rows = [
+            row.model_copy(update=miss) if row.task in ("t0", "t1") and (row.arm == "old" or row.run > 1) else row
+            for row in rows_of(demo, [10, 10, 10, 10, 10])
+        ]
+        assert gate(demo, rows).decision == "promote"
+        decision = gate(demo, rows, promotion_confidence=0.95)
+        assert decision.decision == "insufficient_evidence"
+        assert decision.reasons[0].startswith("3 tasks cannot show the mean cost_usd improvement")
+        assert "resolved runs over 5 tasks gives p = 0.25" in decision.reasons[2]
 
     def test_kept_stays_kept(self, demo: ModuleType) -> None:
         """Few tasks make no evidence of what is kept for other reasons."""
