@@ -101,8 +101,9 @@ def _one_line(report: Report) -> str:
 
 
 def _silent_judge(report: Report) -> str:
-    asked = report.sweep.options.judge_model
-    return f"{cell(asked, 80)} (gave no verdict)" if asked else "none"
+    named = report.sweep.options.judge_model
+    asked = any(failure.kind == "judge-error" for failure in report.failures)
+    return f"{cell(named, 80)} ({'gave no verdict' if asked else 'not asked'})" if named else "none"
 
 
 def _against(report: Report) -> str:

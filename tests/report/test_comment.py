@@ -183,8 +183,8 @@ class TestSize:
 
 
 class TestCause:
-    def stopped(self, demo: ModuleType, cause: str, reason: str) -> str:
-        down = {"task_kind": "question", "outcome": "unusable", "kind": "no-output", "reason": reason}
+    def stopped(self, demo: ModuleType, cause: str, reason: str, kind: str = "no-output") -> str:
+        down = {"task_kind": "question", "outcome": "unusable", "kind": kind, "reason": reason}
         rows = [demo.row(f"q{n}", "baseline", **down) for n in range(5)]
         stop = {"kind": "outage", "cause": cause}
         options = {"judge_model": "replay/judge"}
@@ -204,5 +204,6 @@ class TestCause:
         )
 
     def test_judge_without_a_verdict(self, demo: ModuleType) -> None:
-        """A judge that was asked for and gave no verdict is named as it was asked for."""
-        assert " · judge replay/judge (gave no verdict) · " in self.stopped(demo, "c", "r")
+        """A judge without a verdict is named as the option has it, and whether one was asked of it is said."""
+        assert " · judge replay/judge (gave no verdict) · " in self.stopped(demo, "c", "r", "judge-error")
+        assert " · judge replay/judge (not asked) · " in self.stopped(demo, "c", "r")
