@@ -66,5 +66,5 @@ def _told(bill: Bill) -> str:
         texts.append(f"unknown for {plural(unknown, 'cell')}: usage incomplete, or a model without a price")
     if bill.unpriced:
         unpriced = one_line(", ".join(bill.unpriced), 2000)
-        texts.append(f"not in the table: {unpriced}; name a table that has it with --prices")
+        texts.append(f"no price in the table: {unpriced}; name a table that has it with --prices")
     return "\n".join([*texts, f"price table {bill.table}"]) + "\n"

@@ -35,7 +35,8 @@ def command(directory: Path, sims: int, as_json: bool) -> None:
         rows, sweep = read_rows(directory), read_sweep(directory)
     found = power_of(rows, sweep, sims)
     if not found.powers:
-        raise CliError(f"{directory}: no run is graded, so there is nothing to simulate from", NOTHING)
+        told = "no run of an implementation or review task is graded, so there is nothing to simulate from"
+        raise CliError(f"{directory}: {told}", NOTHING)
     show(found.model_dump_json(indent=1) + "\n" if as_json else "\n".join(_told(found)) + "\n")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pytest_wfbench.cli._exit import usage_errors
+from pytest_wfbench.cli._exit import CliError, usage_errors
 from pytest_wfbench.files import UnsafeFile, read_untrusted
 
 _FILE = click.Path(path_type=Path)
@@ -41,4 +41,7 @@ def review(artifact: Path, labels: Path) -> None:
 
 
 def _bytes(path: Path, limit: int) -> bytes:
-    return read_untrusted(path.absolute().parent, path.name, limit)
+    try:
+        return read_untrusted(path.absolute().parent, path.name, limit)
+    except FileNotFoundError as error:
+        raise CliError(f"{path}: no such file") from error

@@ -11,7 +11,7 @@ from pytest_wfbench.evidence.event import Event
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import Run, collect_runs
 from pytest_wfbench.usage.cell import SIDE_SESSIONS, cell_usage
-from pytest_wfbench.usage.prices import PriceTable
+from pytest_wfbench.usage.prices import Price, PriceTable
 
 
 class Repriced(NamedTuple):
@@ -30,7 +30,7 @@ class Repriced(NamedTuple):
 
 
 class Bill(NamedTuple):
-    """A sweep by a price table; ``unpriced`` names the answering models that the table does not have."""
+    """A sweep by a price table; ``unpriced`` names the answering models that the table has no price of."""
 
     table: str
     lines: tuple[Repriced, ...]
@@ -87,4 +87,9 @@ def _total(costs: Sequence[float | None]) -> float | None:
 
 def _unpriced(by_cell: Mapping[str, Sequence[Event]], table: PriceTable) -> list[str]:
     answered = {(e.answered_model, e.provider) for events in by_cell.values() for e in events if e.answered_model}
-    return sorted({model for model, provider in answered if model and table.price(model, provider) is None})
+    return sorted({model for model, provider in answered if model and not _priced(table.price(model, provider))})
+
+
+def _priced(price: Price | None) -> bool:
+    """An entry whose numbers are missing, negative or texts is as good as none."""
+    return price is not None and price.input is not None and price.output is not None

@@ -89,8 +89,16 @@ class TestCost:
         assert cost(capsys, results, "--prices", path)["workflow"] == (2.0, None, 2)
         assert main(["cost", str(results), "--prices", str(path)]) == 0
         out = capsys.readouterr().out
-        assert f"not in the table: {MODEL}" in out
+        assert f"no price in the table: {MODEL}" in out
         assert "unknown for 3 cells" in out
+
+    @pytest.mark.parametrize("price", ["0.001", -1, None, True])
+    def test_no_number(self, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], price: object) -> None:
+        """A model whose price is no number of 0 or more has none, and is named likewise."""
+        path = tmp_path / "prices.json"
+        path.write_text(json.dumps({MODEL: {"input_cost_per_token": 0.001, "output_cost_per_token": price}}))
+        assert main(["cost", str(results), "--prices", str(path)]) == 0
+        assert f"no price in the table: {MODEL}" in capsys.readouterr().out
 
     def test_unknown_usage(
         self, demo: ModuleType, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -49,7 +49,7 @@ def test_worked_cases(case: dict[str, Any], tmp_path: Path, capsys: pytest.Captu
         (json.dumps({"schema_version": 1, "findings": [
             {"id": "1", "severity": "low", "path": "a", "line_start": 2, "line_end": 1, "category": "c"}]}),
          "line_end lies before line_start"),
-        (None, "No such file"),
+        (None, "labels.json: no such file"),
     ],
 )  # fmt: skip
 def test_bad_labels(labels: str | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

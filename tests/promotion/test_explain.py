@@ -100,4 +100,4 @@ def test_power_of_nothing(tmp_path: Path, demo: ModuleType, capsys: pytest.Captu
     rows = [demo.row(outcome="unusable")]
     demo.write(tmp_path / "r", rows, demo.sweep(rows))
     assert main(["power", str(tmp_path / "r")]) == 5
-    assert "no run is graded" in capsys.readouterr().err
+    assert "no run of an implementation or review task is graded" in capsys.readouterr().err
