@@ -198,7 +198,7 @@ class TestBinding:
         assert "resolved runs over 5 tasks gives p = 0.25" in decision.reasons[0]
 
     def test_what_decided_is_first(self, demo: ModuleType) -> None:
-        """Where one way to promotion says keep, and the other one has too few tasks, the latter's reason comes first."""
+        """Where one way to promotion says keep, and the other has too few tasks, the latter's reason comes first."""
         miss = {"outcome": "miss", "kind": "oracle-failed"}
         rows = [
             row.model_copy(update=miss) if row.task in ("t0", "t1") and (row.arm == "old" or row.run > 1) else row
