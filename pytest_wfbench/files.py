@@ -49,7 +49,9 @@ def _open_inside(directory: int, name: str, flags: int, shown: object) -> int:
     try:
         return os.open(name, flags, dir_fd=directory)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        if error.errno == errno.ELOOP:
+            raise UnsafeFile(f"{shown}: a link, not a regular file") from error
+        if error.errno == errno.ENOTDIR:
             raise UnsafeFile(f"{shown}: a link or a file stands in the path") from error
         raise
 

@@ -23,9 +23,9 @@ ACTS = frozenset({"wrote", "removed", "moved", "committed", "mounted", "changed"
 
 # What is no review, and how that is told.
 NO_REVIEW = {
-    "link": (f"{ELSEWHERE}ln -s /tmp/mine.json {FILE}", "a link or a file stands in the path"),
-    "inner-link": (f"{writing(PERFECT)}mv {FILE} {OUT}/x; ln -s x {FILE}", "a link or a file stands in the path"),
-    "system-link": (f"ln -s /etc/passwd {FILE}", "a link or a file stands in the path"),
+    "link": (f"{ELSEWHERE}ln -s /tmp/mine.json {FILE}", "a link, not a regular file"),
+    "inner-link": (f"{writing(PERFECT)}mv {FILE} {OUT}/x; ln -s x {FILE}", "a link, not a regular file"),
+    "system-link": (f"ln -s /etc/passwd {FILE}", "a link, not a regular file"),
     "fifo": (f"mkfifo {FILE}", "not a regular file"),
     "socket": (
         "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).bind("

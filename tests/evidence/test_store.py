@@ -137,7 +137,7 @@ class TestErrors:
         demo.write(tmp_path / "real", [demo.row()])
         (tmp_path / "fake").mkdir()
         (tmp_path / "fake" / "results.jsonl").symlink_to(tmp_path / "real" / "results.jsonl")
-        with pytest.raises(EvidenceError, match="a link or a file stands in the path"):
+        with pytest.raises(EvidenceError, match="a link, not a regular file"):
             read_rows(tmp_path / "fake")
 
     def test_unknown_key(self, demo: ModuleType, tmp_path: Path) -> None:

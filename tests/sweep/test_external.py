@@ -120,7 +120,7 @@ class TestRefused:
         """A link in a plugin is refused by its name."""
         (external.path / "ce/skills/out").symlink_to("/etc")
         [said] = problems(external)
-        assert said.startswith("ce: [skills/out]: a link or a file stands in the path.")
+        assert said.startswith("ce: [skills/out]: a link, not a regular file.")
 
     def test_lacks_skill(self, external: Suite) -> None:
         """A skill that the plugin lacks is told with those it has, though the repository has it."""

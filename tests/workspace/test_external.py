@@ -65,8 +65,8 @@ class TestRead:
         assert sorted(told(read_plugin(plugin)[1])) == [
             "a\nb the name holds control characters or is not UTF-8",
             "pipe not a regular file",
-            "skills/etc a link or a file stands in the path",
-            "skills/link.md a link or a file stands in the path",
+            "skills/etc a link, not a regular file",
+            "skills/link.md a link, not a regular file",
         ]
 
     def test_bounds(self, plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
