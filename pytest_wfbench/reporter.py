@@ -152,13 +152,14 @@ class SweepReporter:
             if self.live.context.plan.options.sandbox == HOST:
                 terminal.write_line(f"wfbench: {UNSANDBOXED}", red=True, bold=True)
         try:
-            self.live.begin(selected)
+            self.live.begin(selected, self._incomplete)
         except SweepFailed as error:
             pytest.exit(f"wfbench: {error}", returncode=pytest.ExitCode.TESTS_FAILED)
-        # Should the sweep be killed, this is what it leaves: INCOMPLETE.
+
+    def _incomplete(self) -> None:
+        """Should the sweep be killed, this is what it leaves."""
         with suppress(OSError, EvidenceError):
-            if self.live.begun:
-                write_comment(self.live.context.results, derive(self.live.context.results))
+            write_comment(self.live.context.results, derive(self.live.context.results))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -99,6 +100,20 @@ class TestInterrupt:
 
 
 class TestKilled:
+    def test_before_the_first_cell(self, suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A sweep that is killed while it waits for a model's sign of life has left a comment that says INCOMPLETE."""
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            monkeypatch.setenv("LITELLM_PROXY_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+            monkeypatch.setenv("LITELLM_PROXY_API_KEY", "any")
+            process = suite.start("--wfbench-subject=mini:litellm/team-model", agent="")
+            until(lambda: (suite.path / "results" / "latest").exists(), WAIT, "a results directory")
+            comment = suite.path / "results" / "latest" / "comment.md"
+            until(comment.exists, 5, "its comment")
+            process.kill()
+            process.wait()
+        assert "### INCOMPLETE" in comment.read_text()
+        assert suite.rows() == []
+
     def test_killed_controller(self, suite: Suite) -> None:
         """After kill -9 of pytest nothing runs after 5 s, the rows read, and the next sweep clears its scratch."""
         before = mounts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -91,8 +91,10 @@ class LiveSweep:
         """Whether there is a results directory."""
         return self._sweep is not None
 
-    def begin(self, cells: Sequence[Cell]) -> None:
+    def begin(self, cells: Sequence[Cell], opened: Callable[[], None]) -> None:
         """Make the results directory, write the manifest, and prove the gateway. Asked again, it does nothing.
+
+        ``opened`` is called once the directory can be read, before anything is proven: that may take minutes.
 
         Raises:
             SweepFailed: when the gateway does not come up, or its self-test event does not arrive whole.
@@ -103,6 +105,7 @@ class LiveSweep:
         sweep = sweep.model_copy(update={"branch": branch_for(self.context.plan.options, self.context.plan.directory)})
         self._open_results(self.context.results, sweep)
         self._keep_baseline(sweep)
+        opened()
         self._prove_machine(cells)
         needed = any(self.context.plan.uses_gateway(cell) for cell in cells)
         if self._gateway and needed:
