@@ -67,13 +67,14 @@ def _bytes(value: Any) -> Any:
 
 def _inside(value: str) -> str:
     path = PurePosixPath(value)
-    if not path.parts or path.is_absolute() or ".." in path.parts or value.startswith("~"):
+    normal = str(path)
+    if not path.parts or path.is_absolute() or ".." in path.parts or normal.startswith("~"):
         raise ValueError("the path leaves its root: write a relative path without ..")
-    if not value.isprintable() or value != value.strip():
+    if not value.isprintable() or value != value.strip() or normal != normal.strip():
         raise ValueError("the path holds control characters or white space at an end: write a plain path")
     if len(value.encode()) > MAX_PATH or any(len(part.encode()) > MAX_NAME for part in path.parts):
         raise ValueError(f"the path is too long: write at most {MAX_PATH} bytes, {MAX_NAME} a name")
-    return str(path)
+    return normal
 
 
 def _text(value: str) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -89,6 +89,9 @@ class TestSizes:
 
 
 class TestPathsAndSlugs:
+    @example("a /")
+    @example("./ a")
+    @example("./~a")
     @given(st.text(max_size=12) | st.text("./~a \n", max_size=12))
     def test_path_stays_inside(self, value: str) -> None:
         """What is accepted is relative, normal, printable and climbs nowhere."""
