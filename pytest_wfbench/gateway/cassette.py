@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -126,6 +126,8 @@ class Turn(_Script):
 class Cassette(_Script):
     """One file: who answers, for whom, and what."""
 
+    PAGE: ClassVar[str] = "docs/cassettes.md"
+
     model: Annotated[str, Field(min_length=1, pattern=r"^[^\s/]\S*$")]
     provider: ProviderName
     match: Match = Match()
@@ -235,10 +237,4 @@ def _read(path: Path) -> Cassette:
     try:
         return Cassette.model_validate(document.value)
     except ValidationError as error:
-        raise CassetteError(*_explained(problems_of(error, Cassette, document, (), file, ""))) from None
-
-
-def _explained(problems: Iterator[Problem]) -> Iterator[Problem]:
-    for problem in problems:
-        remedy = problem.remedy.replace("docs/tasks.md", "docs/cassettes.md")
-        yield Problem(problem.file, problem.line, problem.task, problem.key, problem.message, remedy)
+        raise CassetteError(*problems_of(error, Cassette, document, (), file, "")) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, field_validator, model_validator
 
@@ -71,6 +71,8 @@ class Arm(Frozen):
 
     The ``skills`` of an arm with a ``plugin`` are the plugin's, not the repository's.
     """
+
+    PAGE: ClassVar[str] = "docs/arms.md"
 
     name: Slug
     sessions: Annotated[tuple[SessionSpec, ...], BeforeValidator(items)] = Field(min_length=1)

@@ -12,10 +12,15 @@ from pydantic_core import ErrorDetails
 from pytest_wfbench.matrix.problems import Problem
 from pytest_wfbench.matrix.yamldoc import BadYaml, Document, Path_
 
-RULES = "See the field's rule in docs/tasks.md"
+PAGE = "docs/tasks.md"
 SHOWN = 60
 
 Explained = tuple[str, str]
+
+
+def rules_of(model: type[BaseModel]) -> str:
+    """Return the remedy where only a field's rule helps; a model that is not of a task names its ``PAGE``."""
+    return f"See the field's rule in {getattr(model, 'PAGE', PAGE)}"
 
 
 def known_keys(model: type[BaseModel]) -> list[str]:
@@ -54,7 +59,7 @@ def _extra(model: type[BaseModel], error: ErrorDetails) -> Explained:
 
 
 def _missing(model: type[BaseModel], error: ErrorDetails) -> Explained:
-    return f"required key {error['loc'][-1]!r} is missing", f"Add it. {RULES}"
+    return f"required key {error['loc'][-1]!r} is missing", f"Add it. {rules_of(model)}"
 
 
 def _value(model: type[BaseModel], error: ErrorDetails) -> Explained:
@@ -62,28 +67,33 @@ def _value(model: type[BaseModel], error: ErrorDetails) -> Explained:
     given = error["input"]
     short = isinstance(given, int | float | str) and len(str(given)) <= SHOWN
     found = f", found {shown(given)}" if short and (not given or str(given) not in head) else ""
-    return head + found, remedy[:1].upper() + remedy[1:] if remedy else RULES
+    return head + found, remedy[:1].upper() + remedy[1:] if remedy else rules_of(model)
 
 
 def _text(model: type[BaseModel], error: ErrorDetails) -> Explained:
     given = error["input"]
     quoting = isinstance(given, bool | int | float)
-    return f"must be a text, found {shown(given)}", "Put it in quotes" if quoting else RULES
+    return f"must be a text, found {shown(given)}", "Put it in quotes" if quoting else rules_of(model)
 
 
 def _literal(model: type[BaseModel], error: ErrorDetails) -> Explained:
     known = [word.strip("'") for word in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
     close = difflib.get_close_matches(str(error["input"])[:SHOWN], known, n=1)
     words = ", ".join(known)
-    return f"must be one of {words}, found {shown(error['input'])}", f"Did you mean {close[0]}?" if close else RULES
+    return f"must be one of {words}, found {shown(error['input'])}", f"Did you mean {close[0]}?" if close else rules_of(
+        model
+    )
 
 
 def _number(words: str, bound: str) -> Callable[[type[BaseModel], ErrorDetails], Explained]:
-    return lambda model, error: (f"must be {words} {error['ctx'][bound]}, found {shown(error['input'])}", RULES)
+    return lambda model, error: (
+        f"must be {words} {error['ctx'][bound]}, found {shown(error['input'])}",
+        rules_of(model),
+    )
 
 
-def _wrong(what: str, remedy: str = RULES) -> Callable[[type[BaseModel], ErrorDetails], Explained]:
-    return lambda model, error: (f"must be {what}, found {shown(error['input'])}", remedy)
+def _wrong(what: str, remedy: str | None = None) -> Callable[[type[BaseModel], ErrorDetails], Explained]:
+    return lambda model, error: (f"must be {what}, found {shown(error['input'])}", remedy or rules_of(model))
 
 
 def _count(number: int) -> str:
@@ -91,12 +101,16 @@ def _count(number: int) -> str:
 
 
 def _short(model: type[BaseModel], error: ErrorDetails) -> Explained:
-    return f"must have at least {_count(error['ctx']['min_length'])}, found {error['ctx']['actual_length']}", RULES
+    return f"must have at least {_count(error['ctx']['min_length'])}, found {error['ctx']['actual_length']}", rules_of(
+        model
+    )
 
 
 def _long(model: type[BaseModel], error: ErrorDetails) -> Explained:
     context = error["ctx"]
-    return f"must have at most {_count(context['max_length'])}, found {context['actual_length'] or 'more'}", RULES
+    return f"must have at most {_count(context['max_length'])}, found {context['actual_length'] or 'more'}", rules_of(
+        model
+    )
 
 
 _MAPPING = _wrong("a mapping", "Write `key: value` pairs")
@@ -123,7 +137,7 @@ EXPLAIN: Mapping[str, Callable[[type[BaseModel], ErrorDetails], Explained]] = {
 
 def _other(model: type[BaseModel], error: ErrorDetails) -> Explained:
     message = error["msg"]
-    return f"{message[:1].lower()}{message[1:]}, found {shown(error['input'])}", RULES
+    return f"{message[:1].lower()}{message[1:]}, found {shown(error['input'])}", rules_of(model)
 
 
 def shown(value: object) -> str:

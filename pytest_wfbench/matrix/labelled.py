@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
@@ -30,6 +29,8 @@ class Labelled(Frozen):
 
 class LabelledFile(Frozen):
     """A whole file: labels of both kinds, or there is nothing to measure."""
+
+    PAGE: ClassVar[str] = "docs/smoke.md"
 
     answers: Annotated[tuple[Labelled, ...], BeforeValidator(items)] = Field(min_length=1, max_length=MOST)
 
@@ -63,10 +64,4 @@ def read_labelled(path: Path) -> tuple[Labelled, ...]:
     try:
         return LabelledFile.model_validate(document.value, context=BY_HAND).answers
     except ValidationError as error:
-        raise InvalidCases(list(_explained(problems_of(error, LabelledFile, document, (), shown, "")))) from None
-
-
-def _explained(problems: Iterator[Problem]) -> Iterator[Problem]:
-    for problem in problems:
-        remedy = problem.remedy.replace("docs/tasks.md", "docs/smoke.md")
-        yield Problem(problem.file, problem.line, problem.task, problem.key, problem.message, remedy)
+        raise InvalidCases(list(problems_of(error, LabelledFile, document, (), shown, ""))) from None
