@@ -24,6 +24,7 @@ from benchmarks.figures import Figure
 from pytest_wfbench.evidence.event import Claims
 from pytest_wfbench.gateway.answers.base import Answer, Asked
 from pytest_wfbench.gateway.api import Door, Labels, OpenRequest, Route
+from pytest_wfbench.gateway.asking import UnixHTTPConnection
 from pytest_wfbench.gateway.calls import Calls, Session, Target
 from pytest_wfbench.gateway.cassette import Script, load_cassettes
 from pytest_wfbench.gateway.control import Provider
@@ -34,7 +35,6 @@ from pytest_wfbench.gateway.keys import Claim
 from pytest_wfbench.gateway.proxy import Proxy
 from pytest_wfbench.gateway.replay import FORMS, Replay
 from pytest_wfbench.gateway.reported import Reported
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.gateway.tap import Tap
 from pytest_wfbench.wires import ANTHROPIC

@@ -74,7 +74,7 @@ def build_row(record: CellRecord, sweep: SweepContext) -> Row:
         attempt=record.attempt,
         outcome=first.outcome if first else "pass",
         kind=first.kind if first else None,
-        reason=_told("; ".join(fault.reason for fault in faults), REASON, sweep.redactor) if faults else None,
+        reason=told("; ".join(fault.reason for fault in faults), REASON, sweep.redactor) if faults else None,
         resolved=not faults if first is None or first.outcome == "miss" else None,
         authored_tests_passed=record.verify.ok if record.verify else None,
         oracle_passed=record.oracle.passed if record.oracle else None,
@@ -161,7 +161,7 @@ def _graded(record: CellRecord, sweep: SweepContext) -> dict[str, Any]:
     judged = record.grade.judged if record.grade else None
     judgement = judgement_of(judged, sweep.plan.judge, sweep.prices) if judged else None
     if judgement and judgement.reason:
-        judgement = judgement.model_copy(update={"reason": _told(judgement.reason, REASON, sweep.redactor)})
+        judgement = judgement.model_copy(update={"reason": told(judgement.reason, REASON, sweep.redactor)})
     return {"answer": clip(answer, ANSWER), "judge": judgement}
 
 
@@ -189,17 +189,17 @@ def _tool_calls(tools: Counter[str], redactor: Redactor) -> dict[str, int]:
     """Return how often each tool was called. Names are the agent's to choose: redacted, short, and not too many."""
     named: Counter[str] = Counter()
     for name, times in sorted(tools.items()):
-        named[_told(name, NAME, redactor)] += times
+        named[told(name, NAME, redactor)] += times
     return dict(sorted(named.most_common(NAMES)))
 
 
-def _told(text: str, limit: int, redactor: Redactor) -> str:
+def told(text: str, limit: int, redactor: Redactor) -> str:
     """Return a foreign text for a row: one line without invisible characters, which could part a secret, cut last."""
     return redactor.text(one_line(text, FOREIGN))[:limit]
 
 
 def _names(names: Iterable[str] | None, redactor: Redactor) -> tuple[str, ...] | None:
-    return None if names is None else tuple(dict.fromkeys(_told(name, NAME, redactor) for name in names))[:NAMES]
+    return None if names is None else tuple(dict.fromkeys(told(name, NAME, redactor) for name in names))[:NAMES]
 
 
 def _claimed(claims: list[dict[str, Any]], redactor: Redactor) -> dict[str, Any] | None:
@@ -261,7 +261,7 @@ def failed_row(cell: Cell, sweep: SweepContext, kind: str, reason: str, attempt:
         attempt=attempt,
         outcome="unusable",
         kind=kind,
-        reason=_told(reason, REASON, sweep.redactor),
+        reason=told(reason, REASON, sweep.redactor),
         prompt_digest=binding.prompt,
         task_digest=binding.task,
         recorded_at=stamp(now()),

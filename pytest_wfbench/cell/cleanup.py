@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_wfbench.cell.assemble import FOREIGN, REASON
+from pytest_wfbench.cell.assemble import REASON, told
 from pytest_wfbench.evidence.redact import Redactor
 from pytest_wfbench.evidence.row import Row
-from pytest_wfbench.report.escape import one_line
 from pytest_wfbench.sandbox.removal import CleanupFailed
 from pytest_wfbench.workspace.overlay import Workspace
 
@@ -21,8 +20,8 @@ def clear_up(row: Row, workspace: Workspace, redactor: Redactor) -> Row:
     try:
         workspace.remove()
     except CleanupFailed as error:
-        told = redactor.text(one_line(str(error), FOREIGN))
+        said = told(str(error), REASON, redactor)
         if row.outcome != "pass":
-            return row.model_copy(update={"reason": f"{row.reason}; {KIND}: {told}"[:REASON]})
-        return row.model_copy(update={"outcome": "unusable", "kind": KIND, "reason": told[:REASON], "resolved": None})
+            return row.model_copy(update={"reason": f"{row.reason}; {KIND}: {said}"[:REASON]})
+        return row.model_copy(update={"outcome": "unusable", "kind": KIND, "reason": said, "resolved": None})
     return row

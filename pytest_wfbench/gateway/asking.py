@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_wfbench.gateway.api import Door
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.wires import ANTHROPIC, CHAT, RESPONSES
 
 PATHS: Mapping[str, str] = {ANTHROPIC: "/v1/messages", CHAT: "/v1/chat/completions", RESPONSES: "/v1/responses"}
 LARGEST = 8 << 20
 LONGEST_PAUSE = 20.0
+
+
+class UnixHTTPConnection(HTTPConnection):
+    """HTTP to a unix socket, with nothing but the standard library."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("gateway", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
 
 
 class Answer(NamedTuple):

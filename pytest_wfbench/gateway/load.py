@@ -1,4 +1,4 @@
-"""How much of a session's requests the gateway holds: whoever sends more than any agent is refused, and only he."""
+"""How much of a session's requests the gateway holds: whoever sends more than any agent is refused, and nobody else."""
 
 from __future__ import annotations
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import socket
 import time
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 from pytest_wfbench.gateway.api import Door, Event, GatewayLost, Labels, OpenRequest
+from pytest_wfbench.gateway.asking import ask
 from pytest_wfbench.gateway.cassette import Cassette, Script, Turn
 from pytest_wfbench.gateway.client import Gateway
 from pytest_wfbench.gateway.reported import Reported
+from pytest_wfbench.wires import ANTHROPIC, CHAT
 
 SELF_TEST_MODEL = "wfbench/self-test"
 TEXT = "the road is open"
@@ -25,20 +25,6 @@ SELF_TEST_SCRIPT = Script(
 SECONDS = 20.0
 CALLBACK_SECONDS = 10.0
 POLL = 0.02
-
-
-class UnixHTTPConnection(HTTPConnection):
-    """HTTP to a unix socket, with nothing but the standard library."""
-
-    def __init__(self, path: Path, timeout: float) -> None:
-        super().__init__("gateway", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        """Connect to the socket."""
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
 
 
 def self_test(gateway: Gateway) -> Event:
@@ -61,16 +47,11 @@ def self_test(gateway: Gateway) -> Event:
 
 def _request(door: Door) -> None:
     body = {"model": SELF_TEST_MODEL, "messages": [{"role": "user", "content": "ping"}]}
-    headers = {"authorization": f"Bearer {door.key}", "content-type": "application/json"}
-    connection = UnixHTTPConnection(door.socket, SECONDS)
     try:
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
-        answer = connection.getresponse()
-        text = answer.read().decode(errors="replace")
+        answer = ask(door, CHAT, body, SECONDS)
     except (OSError, HTTPException) as error:
         raise GatewayLost(f"self-test: the door does not answer: {error}") from error
-    finally:
-        connection.close()
+    text = answer.data.decode(errors="replace")
     if answer.status != 200 or TEXT not in text:
         raise GatewayLost(f"self-test: answered {answer.status}: {text[:500]}")
 
@@ -103,6 +84,6 @@ def _whole(events: tuple[Event, ...]) -> Event:
     if len(events) != 1:
         raise GatewayLost(f"self-test: {len(events)} events were recorded instead of 1")
     event = events[0]
-    if (event.status, event.wire, event.native_usage) != ("success", "anthropic-messages", expected):
+    if (event.status, event.wire, event.native_usage) != ("success", ANTHROPIC, expected):
         raise GatewayLost(f"self-test: the event is not whole: {event.model_dump_json()}")
     return event

@@ -14,7 +14,7 @@ from pytest_wfbench.matrix.cells import Cell
 from pytest_wfbench.matrix.problems import Problem
 from pytest_wfbench.matrix.subject import REPLAY
 from pytest_wfbench.options import Options
-from pytest_wfbench.scoring.judge import SESSION
+from pytest_wfbench.sweep.judge import judge_labels
 from pytest_wfbench.sweep.scripts import labels_of
 from pytest_wfbench.usage.charge import Answering, is_priced
 from pytest_wfbench.usage.prices import BadPrices, PriceTable
@@ -49,7 +49,7 @@ def unpriced(
             found = _answering(cell.subject.model, [labels_of(cell, name) for name in sessions], scripts)
             told.update({(str(cell.subject), who): None for who in found})
         if judge and cell.task.rubric is not None and terms.max_cost is not None:
-            told.update({(judge, who): None for who in _answering(judge, [labels_of(cell, SESSION)], scripts)})
+            told.update({(judge, who): None for who in _answering(judge, [judge_labels(cell)], scripts)})
     for subject, who in told:
         if not is_priced(prices, who):
             message = f"no budget can be kept: {who.provider}/{who.model} has no price in {prices.name}'s table"

@@ -12,10 +12,10 @@ import pytest
 
 from pytest_wfbench.gateway.answers.base import Answer, Asked
 from pytest_wfbench.gateway.api import Door, Labels, OpenRequest, Route, SessionUsage
+from pytest_wfbench.gateway.asking import UnixHTTPConnection
 from pytest_wfbench.gateway.control import Provider as KnownProvider
 from pytest_wfbench.gateway.replay import FORMS
 from pytest_wfbench.gateway.reported import Reported
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import GatewayConfig, RunningGateway, start_gateway
 from pytest_wfbench.wires import CHAT
 from tests.serving import Request, Response, serve

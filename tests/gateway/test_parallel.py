@@ -9,7 +9,7 @@ from threading import Event as Flag
 
 import pytest
 
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
+from pytest_wfbench.gateway.asking import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import RunningGateway
 
 from .conftest import Session

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
+from pytest_wfbench.gateway.asking import UnixHTTPConnection
 from pytest_wfbench.usage.cell import cell_usage
 
 from .conftest import ROGUE, OpenSession, Session

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_wfbench.evidence.event import Event
 from pytest_wfbench.gateway.api import GatewayRefused
-from pytest_wfbench.gateway.selftest import UnixHTTPConnection
+from pytest_wfbench.gateway.asking import UnixHTTPConnection
 from pytest_wfbench.gateway.supervisor import RunningGateway
 from pytest_wfbench.usage.cell import cell_usage
 
