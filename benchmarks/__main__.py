@@ -1,4 +1,4 @@
-"""``python -m benchmarks [NAME...]``: runs benchmarks and prints their figures; exit 1 where a bound does not hold."""
+"""``python -m benchmarks [NAME...]``: prints figures; exit 1 where a bound does not hold, 4 for a name of none."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ NAMES = ("startup", "workspace", "cells", "memory", "gateway", "rows", "reviews"
 
 
 def main(names: list[str]) -> int:
+    if unknown := sorted({*names} - {*NAMES}):
+        print(f"no benchmark {', '.join(unknown)}: name some of {', '.join(NAMES)}, or none for all", file=sys.stderr)
+        return 4
     held = True
     for name in names or NAMES:
         print(f"== {name}", flush=True)
