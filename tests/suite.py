@@ -16,14 +16,22 @@ import pytest
 
 SH = 'sh "$WFBENCH_ORACLE_ROOT/check.sh"'
 ORACLE = f"oracle: {{command: {json.dumps(SH)}, files: [{{source: check.sh, target: check.sh}}], results: exit}}"
-CASES = f"""\
+
+
+def cases(tasks: str, session: str, others: str) -> str:
+    """A case file of tasks over the tiny repository, with these timeouts."""
+    return f"""\
 kind: implementation
 defaults:
   repo: tiny
   verify: grep -q done a.txt
-  timeout: {{session: 40s, setup: 20s, verify: 20s, oracle: 20s}}
+  timeout: {{session: {session}, setup: {others}, verify: {others}, oracle: {others}}}
   {ORACLE}
 tasks:
+{tasks}"""
+
+
+TASKS = """\
   - id: finish
     class: trivial
     tags: [quick]
@@ -35,6 +43,7 @@ tasks:
     expensive: true
     prompt: Make a.txt say done, slowly.
 """
+CASES = cases(TASKS, "40s", "20s")
 
 ARMS = """\
 arms:

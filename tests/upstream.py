@@ -105,7 +105,7 @@ class Model:
         used = Reported(
             ordinary_input=100 + number,
             cache_read_input=3 * number,
-            cache_write_input=0,
+            cache_write_input=5 if wire == ANTHROPIC else 0,
             output=7 + number,
             reasoning_output=None if wire == ANTHROPIC else number % 5,
         )

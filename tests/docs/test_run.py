@@ -84,7 +84,8 @@ class TestReadme:
         assert {model for row in made for model in row["models_answered"]} == {ANSWERED}
         billed = [entry for entry in provider.ledger if entry.who != "preflight"]
         assert sum(row["requests"] for row in made) == len(billed)
-        assert sum(row["usage"]["output"] for row in made) == sum(entry.usage.output or 0 for entry in billed)
+        for name in ("ordinary_input", "cache_read_input", "cache_write_input", "output"):
+            assert sum(row["usage"][name] for row in made) == sum(getattr(entry.usage, name) for entry in billed)
         assert all(row["cost_usd"] > 0 for row in made)
         assert {entry.headers.get("x-api-key") for entry in provider.ledger} == {KEY}
         assert {entry.model for entry in provider.ledger} == {"claude-sonnet-4-5"}

@@ -19,20 +19,11 @@ from pytest_wfbench.agents.registry import get_agent
 from pytest_wfbench.evidence.event import Event
 from pytest_wfbench.evidence.row import Row
 from pytest_wfbench.evidence.store import read_rows
-from tests.suite import ORACLE
+from tests.suite import cases
 
 ROOT = Path(__file__).parents[2]
 # One task, with time for the slowest agent on a busy machine.
-CASES = f"""\
-kind: implementation
-defaults:
-  repo: tiny
-  verify: grep -q done a.txt
-  timeout: {{session: 5m, setup: 1m, verify: 1m, oracle: 1m}}
-  {ORACLE}
-tasks:
-  - {{id: finish, prompt: Make a.txt say done.}}
-"""
+CASES = cases("  - {id: finish, prompt: Make a.txt say done.}\n", "5m", "1m")
 # Fixtures take the variable away, for the sake of the sweeps that tests run.
 IN_CI = bool(os.environ.get("CI"))
 LEFT_OUT = ("CI", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "PYTEST_CURRENT_TEST")

@@ -27,6 +27,10 @@ def test_apply(demo: Ended, tmp_path: Path) -> None:  # noqa: F811
     """The sweep keeps the candidate; the dry run shows it, the apply writes it and its mirror, and nothing else."""
     repo = tmp_path / "ledger"
     shutil.copytree(ROOT / "cases/ledger", repo)
+    mirrored = subprocess.run(
+        ["diff", "-r", ".claude/skills", "plugin/skills"], cwd=repo, capture_output=True, text=True
+    )
+    assert (mirrored.returncode, mirrored.stdout) == (0, "")
     before = (repo / SKILL).read_bytes()
     assert (demo.results / "candidate/work/SKILL.md").read_bytes() == OVERLAY.read_bytes()
     dry = wfbench("apply", demo.results, "--to", repo, "--dry-run")
